@@ -10,10 +10,14 @@ export function accountView(user, { onLogOut }) {
   return html`
     <div class="account" role="group" aria-label="Account">
       ${icons.person}
-      <span class="account-name" title=${visible(user.id)}><span class="visually-hidden">Logged in as </span>${name}</span>
-      ${user.session
-        ? html`<button type="button" class="quiet" @click=${onLogOut}>Log out</button>`
-        : nothing}
+      <span class="account-name" title=${visible(user.id)}
+        ><span class="visually-hidden">Logged in as </span>${name}</span
+      >
+      ${
+        user.session
+          ? html`<button type="button" class="quiet" @click=${onLogOut}>Log out</button>`
+          : nothing
+      }
     </div>
   `;
 }

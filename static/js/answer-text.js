@@ -5,7 +5,11 @@ import { isDrawn, textOf } from "./parts.js";
 
 export const canBeCopied = (message) => Boolean(textOf(message)) || message.parts.some(isDrawn);
 
-/** Its text; of what it shows (charts, tables, questions) the data too, as Markdown. @returns {string | Promise<string>} */
+/**
+ * Its text; of what it shows (charts, tables, questions) the data too, as Markdown.
+ *
+ * @returns {string | Promise<string>}
+ */
 export const answerText = (message) =>
   message.parts.some(isDrawn)
     ? loaded(import("./thread-markdown.js")).then(({ answerMarkdown }) => answerMarkdown(message))

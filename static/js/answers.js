@@ -1,4 +1,6 @@
-/** What a person answers: a question, an approval, what the graph stopped to ask. Each begins a run. */
+/**
+ * What a person answers: a question, an approval, what the graph stopped to ask. Each begins a run.
+ */
 
 import { isOnItsWay, undecided } from "./approvals.js";
 import { placeOf } from "./thread-state.js";
@@ -71,7 +73,10 @@ export class Answers {
       const again = tries < MAX_DECISION_TRIES ? () => this.#decide(id, decision, tries + 1) : null;
       return posts.post(
         { approvals: [approval], ...placeOf(state) },
-        { before: state.messages, onRefused: (error, messages) => this.#notDecided(error, id, messages, again) },
+        {
+          before: state.messages,
+          onRefused: (error, messages) => this.#notDecided(error, id, messages, again),
+        },
       );
     });
   }

@@ -29,7 +29,9 @@ const UNREACHABLE = {
 
 const NOT_KEPT = {
   code: "login_not_kept",
-  detail: "You were logged in, but the browser did not keep the cookie. Allow cookies for this site, then try again.",
+  detail:
+    "You were logged in, but the browser did not keep the cookie. " +
+    "Allow cookies for this site, then try again.",
 };
 
 let authenticate = async (problem) => {
@@ -37,9 +39,9 @@ let authenticate = async (problem) => {
 };
 
 /**
- * @param {(problem: Problem, sentAt: number) => Promise<void>} handler  gets the refusal of a request
- *   that nobody is logged in for, and when that was sent; the request is sent again when the promise
- *   is fulfilled
+ * @param {(problem: Problem, sentAt: number) => Promise<void>} handler  gets the refusal of a
+ *   request that nobody is logged in for, and when that was sent; the request is sent again when
+ *   the promise is fulfilled
  */
 export const onUnauthenticated = (handler) => {
   authenticate = handler;
@@ -66,8 +68,8 @@ export const search = (words, cursor) =>
   json("GET", `/threads?limit=30&q=${encodeURIComponent(words.slice(0, 200))}${behind(cursor)}`);
 const MESSAGES = 50;
 /**
- * The newest messages of a thread; with `before`, the id of a message, those before it; with `version`,
- * those of the branch that has this version of a message.
+ * The newest messages of a thread; with `before`, the id of a message, those before it; with
+ * `version`, those of the branch that has this version of a message.
  */
 export const thread = (id, { before, version } = {}) => {
   const given = Object.entries({ limit: MESSAGES, before, version }).filter(([, value]) => value);
@@ -75,7 +77,9 @@ export const thread = (id, { before, version } = {}) => {
 };
 /** All of its messages, as the server's own JSON. */
 export const wholeThread = async (id, version) =>
-  (await request("GET", `${path(id)}${version ? `?version=${encodeURIComponent(version)}` : ""}`)).text();
+  (
+    await request("GET", `${path(id)}${version ? `?version=${encodeURIComponent(version)}` : ""}`)
+  ).text();
 export const rename = (id, title) => json("PATCH", path(id), { title });
 /** @param {{pinned?: boolean, archived?: boolean}} changes */
 export const arrange = (id, changes) => json("PATCH", path(id), changes);
@@ -91,7 +95,8 @@ export const models = () => json("GET", "/models");
 export const tools = async () => (await json("GET", "/tools")).tools;
 /** A page of the calls that wait: `{approvals, cursor?}`; with `cursor` there are more. */
 export const approvals = (cursor) => json("GET", `/approvals${cursor ? `?cursor=${cursor}` : ""}`);
-export const decide = (id, decision) => json("POST", `/approvals/${encodeURIComponent(id)}`, decision);
+export const decide = (id, decision) =>
+  json("POST", `/approvals/${encodeURIComponent(id)}`, decision);
 export const health = () => json("GET", "/health");
 
 /** Start a run. The key makes a repeated post of the same body safe: it joins the first run. */
@@ -136,7 +141,8 @@ async function send(method, url, body, { headers = {}, signal } = {}) {
     if (signal?.aborted) throw error;
     throw new Problem(0, UNREACHABLE);
   }
-  if (!response.ok) throw new Problem(response.status, await problemOf(response), retryAfter(response));
+  if (!response.ok)
+    throw new Problem(response.status, await problemOf(response), retryAfter(response));
   return response;
 }
 

@@ -28,7 +28,8 @@ const short = (text) => visible(cut(text, MAX_WORDS));
  *   `{state: "waiting" | "sending" | "failed", error?}`; the others are words, if there are any
  * @param {(decision: {approved: boolean, args?: object, reason?: string}) => void} onDecide
  */
-export const approvalCard = (call, about, onDecide) => keyed(call.approval.id, form(call, about, onDecide));
+export const approvalCard = (call, about, onDecide) =>
+  keyed(call.approval.id, form(call, about, onDecide));
 
 function form(call, { tool, answer, asker, since, until, note }, onDecide) {
   const key = keyOf(call.approval.id);
@@ -59,9 +60,11 @@ function form(call, { tool, answer, asker, since, until, note }, onDecide) {
           ${tool?.description ? html`<p class="muted">${short(tool.description)}</p>` : nothing}
           ${call.approval.mayHaveRun ? mayHaveRun : nothing}
         </div>
-        ${tool === undefined
-          ? html`<div class="skeleton lines" role="img" aria-label="Loading the form"></div>`
-          : guard([call.args, call.argsText, tool], () => argumentsView(call, tool, key))}
+        ${
+          tool === undefined
+            ? html`<div class="skeleton lines" role="img" aria-label="Loading the form"></div>`
+            : guard([call.args, call.argsText, tool], () => argumentsView(call, tool, key))
+        }
         ${reasonField} ${failure(answer)} ${bar(answer, decide, note)}
       </fieldset>
     </form>
@@ -72,8 +75,8 @@ const mayHaveRun = html`
   <p class="notice warning">
     ${icons.warning}
     <span>
-      This call was approved before, and its run was cut off: it may have run. Check that before you approve it
-      again.
+      This call was approved before, and its run was cut off: it may have run. Check that before you
+      approve it again.
     </span>
   </p>
 `;
@@ -94,11 +97,14 @@ const bar = (answer, decide, note) => html`
   <div class="question-bar">
     <button type="button" class="primary" @click=${decide(approval)}>Approve</button>
     <button type="button" @click=${decide(refusal)}>Decline</button>
-    ${isOnItsWay(answer)
-      ? html`<span class="spinner" aria-hidden="true"></span><span class="muted" role="status">${ON_ITS_WAY[answer.state]}</span>`
-      : note
-        ? html`<span class="muted">${note}</span>`
-        : nothing}
+    ${
+      isOnItsWay(answer)
+        ? html`<span class="spinner" aria-hidden="true"></span
+            ><span class="muted" role="status">${ON_ITS_WAY[answer.state]}</span>`
+        : note
+          ? html`<span class="muted">${note}</span>`
+          : nothing
+    }
   </div>
 `;
 
@@ -111,23 +117,35 @@ function argumentsView(call, tool, key) {
   const { args, argsText } = call;
   if (!isExact(args)) return fixed(argsText ?? inJson(args));
   const fields = fieldsOf(tool?.parameters, args);
-  if (!fields) return field({ kind: "json", name: "Arguments, as JSON", text: visible(inJson(args)) }, 0, key);
+  if (!fields)
+    return field({ kind: "json", name: "Arguments, as JSON", text: visible(inJson(args)) }, 0, key);
   const rows = fields.map((item, index) => field(item, index, key));
   const count = fields.filter(({ given }) => given).length;
   return html`
     ${count ? html`<div class="fields">${rows.slice(0, count)}</div>` : html`<p class="muted">No arguments</p>`}
-    ${count < rows.length
-      ? html`<details class="more-fields">
-          <summary>${icons.chevron} Not given: ${short(fields.slice(count).map(({ name }) => name).join(", "))}</summary>
-          <div class="fields">${rows.slice(count)}</div>
-        </details>`
-      : nothing}
+    ${
+      count < rows.length
+        ? html`<details class="more-fields">
+            <summary>
+              ${icons.chevron} Not given:
+              ${short(
+                fields
+                  .slice(count)
+                  .map(({ name }) => name)
+                  .join(", "),
+              )}
+            </summary>
+            <div class="fields">${rows.slice(count)}</div>
+          </details>`
+        : nothing
+    }
   `;
 }
 
 /** Arguments that this page would not send as they came. */
 const fixed = (text) => html`
-  <pre class="interrupt-box" tabindex="0" role="region" aria-label="Arguments">${visible(cut(text))}</pre>
+  <pre class="interrupt-box" tabindex="0" role="region" aria-label="Arguments">
+${visible(cut(text))}</pre>
   <p class="muted">The arguments hold a number that is too large to be changed here.</p>
 `;
 
@@ -168,9 +186,13 @@ export function decidedCall(part, answer) {
           </p>
           ${reason ? html`<p class="decision-reason">${visible(reason)}</p>` : nothing}
           ${approval.args ? changes(part.args, approval.args) : nothing}
-          ${isApproved === null && approval.mayHaveRun
-            ? html`<p class="muted">It was approved before, and its run was cut off: it may have run.</p>`
-            : nothing}
+          ${
+            isApproved === null && approval.mayHaveRun
+              ? html`<p class="muted">
+                  It was approved before, and its run was cut off: it may have run.
+                </p>`
+              : nothing
+          }
         </div>
       </div>
       ${failure(answer)}
@@ -181,12 +203,13 @@ export function decidedCall(part, answer) {
 const changes = (before, after) => html`
   <ul class="changes">
     ${changesOf(before, after).map(
-      (change) => html`<li>
-        <span>${short(change.name)}</span>
-        ${change.before === undefined ? html`<span class="muted">added</span>` : html`<del>${short(change.before)}</del>`}
-        <span role="img" aria-label="is now">→</span>
-        ${change.after === undefined ? html`<span class="muted">left out</span>` : html`<ins>${short(change.after)}</ins>`}
-      </li>`,
+      (change) =>
+        html`<li>
+          <span>${short(change.name)}</span>
+          ${change.before === undefined ? html`<span class="muted">added</span>` : html`<del>${short(change.before)}</del>`}
+          <span role="img" aria-label="is now">→</span>
+          ${change.after === undefined ? html`<span class="muted">left out</span>` : html`<ins>${short(change.after)}</ins>`}
+        </li>`,
     )}
   </ul>
 `;

@@ -13,27 +13,64 @@ await styled("inspector");
  * @param {object} state  of `WaitingApprovals` @param {import("./tools.js").Tools} tools
  * @param {{onDecide, onReload, onMore, onClose}} actions
  */
-export const approvalsView = ({ calls, answers, loaded, failed, hasMore, told }, tools, actions) => html`
+export const approvalsView = (
+  { calls, answers, loaded, failed, hasMore, told },
+  tools,
+  actions,
+) => html`
   <header class="inspector-bar">
     <h2>Approvals</h2>
-    <span class="muted" role="status">${loaded ? `${hasMore ? "More than " : ""}${plural(calls.length, "call")} waiting` : nothing}</span>
-    <button type="button" class="icon-button" aria-label="Close the approvals" @click=${actions.onClose}>${icons.cross}</button>
+    <span class="muted" role="status"
+      >${
+        loaded ? `${hasMore ? "More than " : ""}${plural(calls.length, "call")} waiting` : nothing
+      }</span
+    >
+    <button
+      type="button"
+      class="icon-button"
+      aria-label="Close the approvals"
+      @click=${actions.onClose}
+    >
+      ${icons.cross}
+    </button>
   </header>
-  <div class="approvals-list" tabindex="0" role="region" aria-label="Calls of others that wait for an approval">
+  <div
+    class="approvals-list"
+    tabindex="0"
+    role="region"
+    aria-label="Calls of others that wait for an approval"
+  >
     <div class="approvals-told" role="status">${told && !told.isError ? told.words : nothing}</div>
-    ${told?.isError ? html`<p class="question-failed" role="alert">${icons.warning} ${told.words}</p>` : nothing}
-    ${failed
-      ? html`<p class="muted">
-          The list could not be loaded. <button type="button" class="link" @click=${actions.onReload}>Retry</button>
-        </p>`
-      : nothing}
-    ${loaded && !calls.length && !hasMore && !failed
-      ? html`<p class="muted">No call of anybody else waits for your approval.</p>`
-      : nothing}
-    ${repeat(calls, ({ id }) => id, (call) => card(call, answers, tools, actions))}
-    ${hasMore
-      ? html`<p class="muted"><button type="button" class="link" @click=${actions.onMore}>Show more</button></p>`
-      : nothing}
+    ${
+      told?.isError
+        ? html`<p class="question-failed" role="alert">${icons.warning} ${told.words}</p>`
+        : nothing
+    }
+    ${
+      failed
+        ? html`<p class="muted">
+            The list could not be loaded.
+            <button type="button" class="link" @click=${actions.onReload}>Retry</button>
+          </p>`
+        : nothing
+    }
+    ${
+      loaded && !calls.length && !hasMore && !failed
+        ? html`<p class="muted">No call of anybody else waits for your approval.</p>`
+        : nothing
+    }
+    ${repeat(
+      calls,
+      ({ id }) => id,
+      (call) => card(call, answers, tools, actions),
+    )}
+    ${
+      hasMore
+        ? html`<p class="muted">
+            <button type="button" class="link" @click=${actions.onMore}>Show more</button>
+          </p>`
+        : nothing
+    }
   </div>
 `;
 

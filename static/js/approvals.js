@@ -1,11 +1,14 @@
 /** Calls that wait, or waited, for an approval; and the decisions on them. Pure functions. */
 
 /**
- * The call waits for a decision. A decision that is on its way changes nothing: the call waits until
- * the server says that somebody has decided.
+ * The call waits for a decision. A decision that is on its way changes nothing: the call waits
+ * until the server says that somebody has decided.
  */
 export const isUndecided = (part) =>
-  part.type === "tool-call" && part.state === "pending" && part.approval !== undefined && part.approval.approved === undefined;
+  part.type === "tool-call" &&
+  part.state === "pending" &&
+  part.approval !== undefined &&
+  part.approval.approved === undefined;
 
 /** The parts, of which one call's question is asked anew or was decided. */
 export const withApproval = (parts, { tool_call_id: callId, approval }) =>
@@ -14,7 +17,8 @@ export const withApproval = (parts, { tool_call_id: callId, approval }) =>
   );
 
 /** Of a call without a result. */
-export const stateOf = ({ approved }) => (approved === undefined ? "pending" : approved ? "running" : "declined");
+export const stateOf = ({ approved }) =>
+  approved === undefined ? "pending" : approved ? "running" : "declined";
 
 /** The call of a message that waits for a decision under this id. */
 export const undecided = (message, approvalId) =>
@@ -30,9 +34,15 @@ export const decisionsBut = (decisions, state) =>
 /** What was decided, in words: `{words, by?, reason?, isApproved}`; `isApproved` null: nothing. */
 export function decisionOf({ approval, result }) {
   const { approved, by, reason, args } = approval;
-  if (approved === undefined) return { words: UNDECIDED[result?.error?.code] ?? "Not answered", isApproved: null };
+  if (approved === undefined)
+    return { words: UNDECIDED[result?.error?.code] ?? "Not answered", isApproved: null };
   const words = approved ? "Approved" : "Declined";
-  return { words: args ? `${words} with changed arguments` : words, by, reason, isApproved: approved };
+  return {
+    words: args ? `${words} with changed arguments` : words,
+    by,
+    reason,
+    isApproved: approved,
+  };
 }
 
 /** By the code of the call's error. */

@@ -11,7 +11,9 @@ const LONG_CHARS = 50;
 const short = (text) => visible(cut(text, MAX_WORDS));
 
 export const field = (item, index, key) => html`
-  <div class="field ${item.kind === "json" || isLong(item) || typeOf(item) === "datetime-local" ? "wide" : ""}">
+  <div
+    class="field ${item.kind === "json" || isLong(item) || typeOf(item) === "datetime-local" ? "wide" : ""}"
+  >
     <label for="${key}-${index}">${visible(item.label ?? item.name)}</label>
     ${INPUTS[item.kind](item, `${key}-${index}`)}
     <p class="field-about" id="${key}-${index}-about">${short(item.about ?? "")}</p>
@@ -27,7 +29,10 @@ const INPUTS = {
     <select id=${id} data-field aria-describedby="${id}-about ${id}-hint">
       ${given && isRequired && !isNullable ? nothing : html`<option value="" ?selected=${text === ""}>–</option>`}
       ${options.map(
-        (value, index) => html`<option value=${index} ?selected=${text === String(index)}>${visible(words?.[index] ?? optionWords(value))}</option>`,
+        (value, index) =>
+          html`<option value=${index} ?selected=${text === String(index)}>
+            ${visible(words?.[index] ?? optionWords(value))}
+          </option>`,
       )}
     </select>
   `,
@@ -48,7 +53,10 @@ const INPUTS = {
 };
 
 /** Keys of a screen's keyboard, by the format of a string. */
-const KEYBOARDS = new Map([["email", "email"], ["uri", "url"]]);
+const KEYBOARDS = new Map([
+  ["email", "email"],
+  ["uri", "url"],
+]);
 
 /** A browser's field for dates and times, where it keeps the text as it is. A time that is not given may need a zone. */
 function typeOf({ format, text }) {
@@ -80,7 +88,9 @@ export function readFields(form, read) {
   const inputs = [...form.querySelectorAll("[data-field]")];
   const found = read(inputs.map(({ value }) => value));
   // What is typed in half has no value.
-  const problems = inputs.map(({ validity }, index) => (validity.badInput ? "Complete this value." : (found.problems?.[index] ?? "")));
+  const problems = inputs.map(({ validity }, index) =>
+    validity.badInput ? "Complete this value." : (found.problems?.[index] ?? ""),
+  );
   inputs.forEach((input, index) => {
     const problem = problems[index];
     document.getElementById(`${input.id}-hint`).textContent = problem;

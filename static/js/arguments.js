@@ -1,6 +1,6 @@
 /**
- * The arguments of a tool call as fields of a form, made from the tool's JSON Schema, and back. Pure
- * functions.
+ * The arguments of a tool call as fields of a form, made from the tool's JSON Schema, and back.
+ * Pure functions.
  *
  * A field is of one kind:
  *   text    a string or a number; `format` is that of a string, or null
@@ -20,7 +20,11 @@ const MAX_OPTIONS = 200;
 const MAX_REFERENCES = 8;
 const SCALARS = ["string", "integer", "number"];
 /** Types of input that browsers have for formats of strings. */
-export const INPUT_TYPES = new Map([["date", "date"], ["time", "time"], ["date-time", "datetime-local"]]);
+export const INPUT_TYPES = new Map([
+  ["date", "date"],
+  ["time", "time"],
+  ["date-time", "datetime-local"],
+]);
 
 const isObject = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
 const isText = (value) => typeof value === "string";
@@ -39,7 +43,13 @@ export function fieldsOf(schema, args) {
     const declared = Object.hasOwn(schema.properties, name) ? schema.properties[name] : null;
     const given = Object.hasOwn(args, name) ? { value: args[name] } : null;
     const about = isText(declared?.description) ? declared.description : "";
-    return { name, about, given, isRequired: required.includes(name), ...inputOf(declared, schema, given) };
+    return {
+      name,
+      about,
+      given,
+      isRequired: required.includes(name),
+      ...inputOf(declared, schema, given),
+    };
   });
   return [...fields.filter(({ given }) => given), ...fields.filter(({ given }) => !given)];
 }
@@ -53,10 +63,18 @@ export function fieldsOf(schema, args) {
 export function questionFields(schema) {
   const declared = isObject(schema.properties) ? Object.entries(schema.properties) : [];
   if (!declared.length) return [];
-  const defaults = declared.filter(([, property]) => isObject(property) && property.default !== undefined);
-  const fields = fieldsOf(schema, Object.fromEntries(defaults.map(([name, property]) => [name, property.default])));
+  const defaults = declared.filter(
+    ([, property]) => isObject(property) && property.default !== undefined,
+  );
+  const fields = fieldsOf(
+    schema,
+    Object.fromEntries(defaults.map(([name, property]) => [name, property.default])),
+  );
   if (!fields) return null;
-  return declared.map(([name, property]) => ({ ...fields.find((field) => field.name === name), ...titlesOf(property) }));
+  return declared.map(([name, property]) => ({
+    ...fields.find((field) => field.name === name),
+    ...titlesOf(property),
+  }));
 }
 
 function titlesOf(property) {
@@ -79,13 +97,17 @@ function inputOf(declared, root, given) {
     const index = value === null ? "" : options.indexOf(value);
     return index === -1 ? json : { kind: "choice", options, isNullable, text: String(index) };
   }
-  return value === null || isShown(value, shape) ? { kind: "text", ...shape, text: String(value ?? "") } : json;
+  return value === null || isShown(value, shape)
+    ? { kind: "text", ...shape, text: String(value ?? "") }
+    : json;
 }
 
 /** Whether a field of text shows the value as it is, and keeps it. */
 function isShown(value, { types }) {
   if (typeof value === "number") return types.some((type) => type !== "string");
-  return isText(value) && types.includes("string") && visible(value) === value && !value.includes("\r");
+  return (
+    isText(value) && types.includes("string") && visible(value) === value && !value.includes("\r")
+  );
 }
 
 /** What a value may be, if that is text, a number, or one of a few values; else null. */
@@ -95,11 +117,16 @@ function shapeOf(declared, root) {
   const isNullable = branches.some(({ type }) => type === "null");
   const rest = branches.filter(({ type }) => type !== "null");
   const options = rest.flatMap((branch) => valuesOf(branch) ?? []);
-  if (rest.length && rest.every(valuesOf) && options.length <= MAX_OPTIONS) return { options, isNullable };
+  if (rest.length && rest.every(valuesOf) && options.length <= MAX_OPTIONS)
+    return { options, isNullable };
   if (!rest.length || !rest.every(({ type }) => SCALARS.includes(type))) return null;
   const [{ format }] = rest;
   const isOne = rest.every((branch) => branch.type === "string" && branch.format === format);
-  return { types: rest.map(({ type }) => type), isNullable, format: isOne && isText(format) ? format : null };
+  return {
+    types: rest.map(({ type }) => type),
+    isNullable,
+    format: isOne && isText(format) ? format : null,
+  };
 }
 
 /** A schema's alternatives, each with one type or with values; null if there are others. */
@@ -109,7 +136,9 @@ function branchesOf(declared, root) {
   const listed = [schema.anyOf, schema.oneOf].find(Array.isArray);
   if (listed) {
     const branches = listed.map((branch) => resolved(branch, root));
-    return branches.every((branch) => branch && (isText(branch.type) || valuesOf(branch))) ? branches : null;
+    return branches.every((branch) => branch && (isText(branch.type) || valuesOf(branch)))
+      ? branches
+      : null;
   }
   if (Array.isArray(schema.type)) return schema.type.map((type) => ({ ...schema, type }));
   return isText(schema.type) || valuesOf(schema) ? [schema] : null;
@@ -118,7 +147,10 @@ function branchesOf(declared, root) {
 function valuesOf({ type, enum: listed, const: constant }) {
   const values = constant === undefined ? listed : [constant];
   if (Array.isArray(values)) {
-    return values.length && values.every((value) => isText(value) || typeof value === "number" || typeof value === "boolean")
+    return values.length &&
+      values.every(
+        (value) => isText(value) || typeof value === "number" || typeof value === "boolean",
+      )
       ? values
       : null;
   }
@@ -132,26 +164,36 @@ function resolved(schema, root) {
     if (!isObject(found)) return null;
     const only = found.allOf?.length === 1 ? found.allOf[0] : null;
     if (!isText(found.$ref) && !only) return found;
-    const [, list, name] = only ? [] : (found.$ref.match(/^#\/(\$defs|definitions)\/([^/]+)$/) ?? []);
-    found = only ?? (isObject(root[list]) && Object.hasOwn(root[list], name) ? root[list][name] : null);
+    const [, list, name] = only
+      ? []
+      : (found.$ref.match(/^#\/(\$defs|definitions)\/([^/]+)$/) ?? []);
+    found =
+      only ?? (isObject(root[list]) && Object.hasOwn(root[list], name) ? root[list][name] : null);
   }
   return null;
 }
 
 /** What an option is called. */
-export const optionWords = (value) => (typeof value === "boolean" ? (value ? "Yes" : "No") : visible(String(value)));
+export const optionWords = (value) =>
+  typeof value === "boolean" ? (value ? "Yes" : "No") : visible(String(value));
 
 /**
  * What was typed, as arguments.
  *
  * @param {object[]} fields @param {string[]} typed  a text for each
- * @returns {{args: object, isChanged: boolean} | {problems: string[]}}  a sentence for each field, or ""
+ * @returns {{args: object, isChanged: boolean} | {problems: string[]}}  a sentence for each field,
+ *   or ""
  */
 export function argsOf(fields, typed) {
   const read = fields.map((field, index) => valueOf(field, typed[index]));
-  if (read.some(({ problem }) => problem)) return { problems: read.map(({ problem = "" }) => problem) };
-  const given = fields.map(({ name }, index) => [name, read[index].value]).filter(([, value]) => value !== undefined);
-  const isChanged = fields.some(({ given: before }, index) => !isSame(before?.value, read[index].value));
+  if (read.some(({ problem }) => problem))
+    return { problems: read.map(({ problem = "" }) => problem) };
+  const given = fields
+    .map(({ name }, index) => [name, read[index].value])
+    .filter(([, value]) => value !== undefined);
+  const isChanged = fields.some(
+    ({ given: before }, index) => !isSame(before?.value, read[index].value),
+  );
   return { args: Object.fromEntries(given), isChanged };
 }
 
@@ -169,7 +211,9 @@ const isSame = (one, other) => inJson(one, 0) === inJson(other, 0);
 /** `{value}`, undefined if the field is left out, or `{problem}`. */
 function valueOf(field, typed) {
   if (typed === field.text) {
-    return field.given || !field.isRequired ? { value: field.given?.value } : { problem: "A value is needed." };
+    return field.given || !field.isRequired
+      ? { value: field.given?.value }
+      : { problem: "A value is needed." };
   }
   if (!typed.trim()) return emptied(field, typed);
   return READ[field.kind](field, typed);

@@ -12,11 +12,15 @@ import { randomHex } from "./secure-context.js";
 
 const reader = () => import("./image-reader.js");
 const storage = () => import("./kept-images.js");
-const sizeOf = (bytes) => (bytes < 1_000_000 ? `${Math.floor(bytes / 1000)} kB` : `${Math.floor(bytes / 1_000_000)} MB`);
+const sizeOf = (bytes) =>
+  bytes < 1_000_000 ? `${Math.floor(bytes / 1000)} kB` : `${Math.floor(bytes / 1_000_000)} MB`;
 const isFiles = ({ dataTransfer }) => [...(dataTransfer?.types ?? [])].includes("Files");
 
 export class Attachments {
-  /** `{key, alt, dataUrl}`, in their order; without a `dataUrl` one is being read, of a draft from where it is kept. */
+  /**
+   * `{key, alt, dataUrl}`, in their order; without a `dataUrl` one is being read, of a draft from
+   * where it is kept.
+   */
   #items = [];
   /** Sent with a message that is not taken yet: still to be kept. */
   #sent = [];
@@ -55,7 +59,10 @@ export class Attachments {
     });
   }
 
-  /** @param {object} limits  of `GET /models` @param {string | null} refusal  of the model in use */
+  /**
+   * @param {object} limits  of `GET /models`
+   * @param {string | null} refusal  of the model in use
+   */
   allow(limits, refusal) {
     this.#limits = limits;
     this.#refusal = refusal;
@@ -65,7 +72,10 @@ export class Attachments {
     this.#tell();
   }
 
-  /** What is taken stands above the field while images are attached, chosen or dragged: nobody sees a tooltip on a phone. */
+  /**
+   * What is taken stands above the field while images are attached, chosen or dragged: nobody sees
+   * a tooltip on a phone.
+   */
   #tell() {
     this.hint.textContent = this.#refusal ?? this.#words();
     this.button.title = this.#refusal ?? `Attach images. ${this.#words()}`;
@@ -81,7 +91,9 @@ export class Attachments {
 
   /** All that is to be kept with the draft. */
   get all() {
-    return [...this.#sent, ...this.#items].filter(({ dataUrl, key }) => dataUrl || this.#opening.has(key));
+    return [...this.#sent, ...this.#items].filter(
+      ({ dataUrl, key }) => dataUrl || this.#opening.has(key),
+    );
   }
 
   /** The images of the message that is sent now. */
@@ -101,7 +113,8 @@ export class Attachments {
     const here = images.filter(({ dataUrl }) => dataUrl);
     this.#sent = [];
     this.#show([...here, ...this.#items]);
-    if (here.length < images.length) this.actions.onProblem("Images of a message were not kept. Attach them again.");
+    if (here.length < images.length)
+      this.actions.onProblem("Images of a message were not kept. Attach them again.");
   }
 
   /** Another thread is open, with the images that were kept with its draft. */
@@ -112,21 +125,32 @@ export class Attachments {
     if (!references.length) return;
     const opening = new Set(references.map(({ key }) => key));
     this.#opening = opening;
-    const found = new Map((await this.loaded(references)).map(({ key, dataUrl }) => [key, dataUrl]));
+    const found = new Map(
+      (await this.loaded(references)).map(({ key, dataUrl }) => [key, dataUrl]),
+    );
     // Another thread may have been opened meanwhile, or further images attached.
     if (this.#opening !== opening) return;
     this.#opening = new Set();
-    const items = this.#items.map((item) => (opening.has(item.key) ? { ...item, dataUrl: found.get(item.key) } : item));
+    const items = this.#items.map((item) =>
+      opening.has(item.key) ? { ...item, dataUrl: found.get(item.key) } : item,
+    );
     this.#show(items.filter(({ key, dataUrl }) => dataUrl || !opening.has(key)));
     this.actions.onChange();
-    if (found.size < references.length) this.actions.onProblem("Images of this draft were not kept. Attach them again.");
+    if (found.size < references.length)
+      this.actions.onProblem("Images of this draft were not kept. Attach them again.");
   }
 
   /** Those that the browser still has. */
   async loaded(references) {
-    const found = await (await storage()).loaded(references.map(({ key }) => key)).catch(() => new Map());
+    const found = await (
+      await storage()
+    )
+      .loaded(references.map(({ key }) => key))
+      .catch(() => new Map());
     for (const key of found.keys()) this.#kept.add(key);
-    return references.flatMap(({ key, alt }) => (found.has(key) ? [{ key, alt, dataUrl: found.get(key) }] : []));
+    return references.flatMap(({ key, alt }) =>
+      found.has(key) ? [{ key, alt, dataUrl: found.get(key) }] : [],
+    );
   }
 
   /** Keep the images in the browser; those that no words need any more are forgotten. */
@@ -136,7 +160,9 @@ export class Attachments {
     const { keep, forgetUnused } = await storage();
     for (const { key } of fresh) this.#kept.add(key);
     // Without a database, or room in it, they are on the page alone.
-    await keep(fresh).then(forgetUnused).catch(() => {});
+    await keep(fresh)
+      .then(forgetUnused)
+      .catch(() => {});
     if (!images.length) this.#kept.clear();
   }
 
@@ -144,8 +170,11 @@ export class Attachments {
   async add(files) {
     if (this.#refusal) return this.actions.onProblem(this.#refusal);
     const room = this.#limits.max - this.#items.length;
-    if (files.length > room) this.actions.onProblem(`A message takes ${this.#limits.max} images at most.`);
-    const added = files.slice(0, Math.max(0, room)).map((file) => ({ key: randomHex(32), alt: file.name.slice(0, 200), file }));
+    if (files.length > room)
+      this.actions.onProblem(`A message takes ${this.#limits.max} images at most.`);
+    const added = files
+      .slice(0, Math.max(0, room))
+      .map((file) => ({ key: randomHex(32), alt: file.name.slice(0, 200), file }));
     this.#show([...this.#items, ...added]);
     for (const { key, file } of added) await this.#read(key, file);
     return undefined;
@@ -155,8 +184,12 @@ export class Attachments {
     try {
       const { readImage } = await reader();
       const dataUrl = await readImage(file, this.#limits.types);
-      const size = this.#items.reduce((bytes, item) => bytes + (item.dataUrl?.length ?? 0), dataUrl.length);
-      if (size > this.#limits.max_bytes) throw new Error(`“${file.name}” is too much. ${this.#words()}`);
+      const size = this.#items.reduce(
+        (bytes, item) => bytes + (item.dataUrl?.length ?? 0),
+        dataUrl.length,
+      );
+      if (size > this.#limits.max_bytes)
+        throw new Error(`“${file.name}” is too much. ${this.#words()}`);
       this.#change(key, { dataUrl, file: undefined });
       this.actions.onTold(`Attached ${file.name}`);
     } catch (error) {
@@ -201,16 +234,29 @@ export class Attachments {
     this.#items = items;
     this.list.hidden = !items.length;
     this.#tell();
-    render(repeat(items, ({ key }) => key, (item, index) => this.#chip(item, index)), this.list);
+    render(
+      repeat(
+        items,
+        ({ key }) => key,
+        (item, index) => this.#chip(item, index),
+      ),
+      this.list,
+    );
   }
 
   #chip({ key, alt, dataUrl }, index) {
     const describe = ({ target }) => {
-      this.#items = this.#items.map((item) => (item.key === key ? { ...item, alt: target.value } : item));
+      this.#items = this.#items.map((item) =>
+        item.key === key ? { ...item, alt: target.value } : item,
+      );
       this.actions.onChange();
     };
     return html`<li class="attachment">
-      ${dataUrl ? html`<img src=${dataUrl} alt="" />` : html`<span class="skeleton" role="img" aria-label="Being read"></span>`}
+      ${
+        dataUrl
+          ? html`<img src=${dataUrl} alt="" />`
+          : html`<span class="skeleton" role="img" aria-label="Being read"></span>`
+      }
       <input
         type="text"
         maxlength="1000"
@@ -220,7 +266,13 @@ export class Attachments {
         @input=${describe}
         @keydown=${(event) => event.key === "Enter" && event.preventDefault()}
       />
-      <button type="button" class="icon-button" aria-label="Remove image ${index + 1}" title="Remove" @click=${() => this.#remove(key)}>
+      <button
+        type="button"
+        class="icon-button"
+        aria-label="Remove image ${index + 1}"
+        title="Remove"
+        @click=${() => this.#remove(key)}
+      >
         ${icons.cross}
       </button>
     </li>`;
@@ -229,7 +281,13 @@ export class Attachments {
 
 /** The images of a message, as parts of a body. */
 export const imageParts = (images = []) =>
-  images.filter(({ dataUrl }) => dataUrl).map(({ dataUrl, alt }) => ({ type: "image", image: dataUrl, ...(alt?.trim() ? { alt: alt.trim() } : {}) }));
+  images
+    .filter(({ dataUrl }) => dataUrl)
+    .map(({ dataUrl, alt }) => ({
+      type: "image",
+      image: dataUrl,
+      ...(alt?.trim() ? { alt: alt.trim() } : {}),
+    }));
 
 /** Only what the page itself holds: any other address is text. */
 const isHeld = (address) => /^data:image\/(png|jpeg|gif|webp);/i.test(address);
@@ -245,7 +303,12 @@ export const imagesView = (images) =>
     ? html`<div class="images">
         ${images.map(({ image, alt }) =>
           isHeld(image)
-            ? html`<button type="button" class="enlarge" title=${alt ? `${alt}: enlarge` : "Enlarge"} @click=${enlarge}>
+            ? html`<button
+                type="button"
+                class="enlarge"
+                title=${alt ? `${alt}: enlarge` : "Enlarge"}
+                @click=${enlarge}
+              >
                 <img class="sent-image" src=${image} alt=${alt || "Image"} />
               </button>`
             : html`<p class="no-image">Image: ${alt ? `${alt}, ` : ""}${image.slice(0, 200)}</p>`,

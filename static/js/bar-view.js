@@ -1,4 +1,6 @@
-/** The bar above the thread: its graph, the model in use, the buttons; and the note above the field. */
+/**
+ * The bar above the thread: its graph, the model in use, the buttons; and the note above the field.
+ */
 
 import { html, nothing } from "../vendor/lit-html/lit-html.js";
 import { icons } from "./icons.js";
@@ -8,14 +10,25 @@ const THEMES = { auto: icons.auto, light: icons.sun, dark: icons.moon };
 const OFFLINE = "No key is set: a deterministic model answers. Set OPENAI_API_KEY and restart.";
 
 /**
- * @param {{graphs: import("./graphs.js").Graphs, graph, isNew, model, models: import("./models.js").Models, inspecting: boolean, approving: boolean, waiting: number | null, saved: boolean}} about
- *   `graph`: that of the thread; `isNew`: it can be chosen; `waiting`: calls of others, null for who may not decide on
- *   them; `saved`: the thread can be exported
+ * @param {{graphs: import("./graphs.js").Graphs, graph, isNew, model, models:
+ *   import("./models.js").Models, inspecting: boolean, approving: boolean, waiting: number | null,
+ *   saved: boolean}} about `graph`: that of the thread; `isNew`: it can be chosen; `waiting`: calls
+ *   of others, null for who may not decide on them; `saved`: the thread can be exported
  * @param {{onGraph, onModel, onTheme, onInspect, onApprove, onExport}} actions
  */
-export const barView = ({ graphs, graph, isNew, model, models, inspecting, approving, waiting, saved }, actions) => html`
-  ${graphs.isChoice && graph ? (isNew ? graphChoice(graphs, graph, actions) : graphBadge(graph)) : nothing}
-  ${models.chosen === null ? badge(model) : choice(models, actions)} ${waiting === null ? nothing : approve(waiting, approving, actions)}
+export const barView = (
+  { graphs, graph, isNew, model, models, inspecting, approving, waiting, saved },
+  actions,
+) => html`
+  ${
+    graphs.isChoice && graph
+      ? isNew
+        ? graphChoice(graphs, graph, actions)
+        : graphBadge(graph)
+      : nothing
+  }
+  ${models.chosen === null ? badge(model) : choice(models, actions)}
+  ${waiting === null ? nothing : approve(waiting, approving, actions)}
   ${saved ? exporting(actions) : nothing}
   <button
     type="button"
@@ -26,7 +39,13 @@ export const barView = ({ graphs, graph, isNew, model, models, inspecting, appro
   >
     ${THEMES[currentTheme()]}
   </button>
-  <button type="button" class="icon-button keys-button" aria-label="Keys" title="Keys (Ctrl+/)" @click=${actions.onKeys}>
+  <button
+    type="button"
+    class="icon-button keys-button"
+    aria-label="Keys"
+    title="Keys (Ctrl+/)"
+    @click=${actions.onKeys}
+  >
     ${icons.keyboard}
   </button>
   <button
@@ -52,13 +71,29 @@ const approve = (waiting, approving, { onApprove }) => html`
     aria-pressed=${approving}
     @click=${onApprove}
   >
-    ${icons.shield} ${waiting ? html`<span class="count" aria-hidden="true">${waiting}</span>` : nothing}
+    ${icons.shield}
+    ${waiting ? html`<span class="count" aria-hidden="true">${waiting}</span>` : nothing}
   </button>
 `;
 
 const exporting = ({ onExport, onPrint }) => html`
-  <button type="button" class="icon-button" aria-label="Export thread" title="Export thread" popovertarget="export">${icons.down}</button>
-  <div id="export" class="menu" popover role="group" aria-label="Export thread" @click=${({ currentTarget }) => currentTarget.hidePopover()}>
+  <button
+    type="button"
+    class="icon-button"
+    aria-label="Export thread"
+    title="Export thread"
+    popovertarget="export"
+  >
+    ${icons.down}
+  </button>
+  <div
+    id="export"
+    class="menu"
+    popover
+    role="group"
+    aria-label="Export thread"
+    @click=${({ currentTarget }) => currentTarget.hidePopover()}
+  >
     <button type="button" @click=${() => onExport("md")}>Markdown</button>
     <button type="button" @click=${() => onExport("json")}>JSON</button>
     <button type="button" @click=${onPrint}>Print</button>
@@ -73,12 +108,16 @@ const graphChoice = ({ served }, chosen, { onGraph }) => html`
     title="The graph of the new thread"
     @change=${({ target }) => onGraph(target.value)}
   >
-    ${served.map(({ name }) => html`<option value=${name} .selected=${name === chosen.name}>${name}</option>`)}
+    ${served.map(
+      ({ name }) => html`<option value=${name} .selected=${name === chosen.name}>${name}</option>`,
+    )}
   </select>
 `;
 
 const graphBadge = ({ name }) => html`
-  <span class="badge" title="The graph of this thread"><span class="visually-hidden">Graph: </span>${name}</span>
+  <span class="badge" title="The graph of this thread"
+    ><span class="visually-hidden">Graph: </span>${name}</span
+  >
 `;
 
 const choice = ({ names, chosen }, { onModel }) => html`
@@ -89,7 +128,9 @@ const choice = ({ names, chosen }, { onModel }) => html`
     title="The model that answers next"
     @change=${({ target }) => onModel(target.value)}
   >
-    ${names.map((name) => html`<option value=${name} .selected=${name === chosen}>${name}</option>`)}
+    ${names.map(
+      (name) => html`<option value=${name} .selected=${name === chosen}>${name}</option>`,
+    )}
   </select>
 `;
 

@@ -1,9 +1,10 @@
 /**
- * Markdown to HTML, block by block. Pure functions and classes: what becomes of the HTML is the business of `markdown.js`.
+ * Markdown to HTML, block by block. Pure functions and classes: what becomes of the HTML is the
+ * business of `markdown.js`.
  *
- * Raw HTML in markdown is text, links are checked, images are never loaded: an image's address is the known way to leak
- * what was said. A text costs no more than `bounds.js` allows: what is nested too deep, or takes too much work, is
- * plain text.
+ * Raw HTML in markdown is text, links are checked, images are never loaded: an image's address is
+ * the known way to leak what was said. A text costs no more than `bounds.js` allows: what is nested
+ * too deep, or takes too much work, is plain text.
  */
 
 import { Lexer, Marked } from "../vendor/marked/marked.esm.js";
@@ -48,7 +49,10 @@ const marked = new Marked({
   },
 });
 
-/** Characters that can begin or end something inline: the lexer may look at the rest of the text for each of them. */
+/**
+ * Characters that can begin or end something inline: the lexer may look at the rest of the text for
+ * each of them.
+ */
 const marksIn = (text) => countOf(text, /[!-/:-@[-`{-~]/g);
 
 const countOf = (text, pattern) => text.match(pattern)?.length ?? 0;
@@ -64,11 +68,15 @@ class BoundedLexer extends Lexer {
   }
 
   blockTokens(source, tokens = [], ...rest) {
-    return this.#nested(source, tokens, LIMITS.blockSteps, () => super.blockTokens(source, tokens, ...rest));
+    return this.#nested(source, tokens, LIMITS.blockSteps, () =>
+      super.blockTokens(source, tokens, ...rest),
+    );
   }
 
   inlineTokens(source, tokens = []) {
-    return this.#nested(source, tokens, 1 + marksIn(source), () => super.inlineTokens(source, tokens));
+    return this.#nested(source, tokens, 1 + marksIn(source), () =>
+      super.inlineTokens(source, tokens),
+    );
   }
 
   #nested(source, tokens, stepsPerCharacter, lex) {
@@ -104,11 +112,17 @@ const plain = (text) => ({ text: legible(text), markup: null, elements: 1 });
 /** @param {((text: string) => string) | null} close  closes what is half typed */
 function blockOf(token, close) {
   if (token.type === PLAIN) return plain(token.raw);
-  const isClosed = close === null || token.type === "code" || token.raw.length > LIMITS.closedCharacters;
+  const isClosed =
+    close === null || token.type === "code" || token.raw.length > LIMITS.closedCharacters;
   try {
-    const markup = legible(marked.parser(isClosed ? [token] : lexed(close(token.raw)).filter(isSeen)));
-    const elements = countOf(markup, /<[a-z]/g) + LIMITS.elementsPerBlock * countOf(markup, /<(?:pre|table)>/g);
-    return elements > LIMITS.blockElements ? plain(token.raw) : { text: token.raw, markup, elements };
+    const markup = legible(
+      marked.parser(isClosed ? [token] : lexed(close(token.raw)).filter(isSeen)),
+    );
+    const elements =
+      countOf(markup, /<[a-z]/g) + LIMITS.elementsPerBlock * countOf(markup, /<(?:pre|table)>/g);
+    return elements > LIMITS.blockElements
+      ? plain(token.raw)
+      : { text: token.raw, markup, elements };
   } catch {
     return plain(token.raw);
   }
@@ -119,8 +133,8 @@ const OPEN_BLOCKS = 2;
 const NOTHING = { blocks: 0, characters: 0, elements: 0 };
 
 /**
- * The blocks of a text that may still grow: while it does, only the last of them are made again. A block has its `text` and its
- * `markup`, HTML; null: it is plain text.
+ * The blocks of a text that may still grow: while it does, only the last of them are made again. A
+ * block has its `text` and its `markup`, HTML; null: it is plain text.
  */
 export class Blocks {
   #text = "";
@@ -129,9 +143,10 @@ export class Blocks {
   #frozen = NOTHING;
 
   /**
-   * @param {((text: string) => string) | null} close  closes what is half typed at the end of a text that streams
-   * @returns {{from: number, blocks: {text: string, markup: string | null}[]}}  the blocks from a number on; those before
-   *   it are as they were
+   * @param {((text: string) => string) | null} close  closes what is half typed at the end of a
+   *   text that streams
+   * @returns {{from: number, blocks: {text: string, markup: string | null}[]}}  the blocks from a
+   *   number on; those before it are as they were
    */
   update(text, streaming, close) {
     const whole = text.includes("\r") ? text.replace(/\r\n?/g, "\n") : text;
@@ -153,7 +168,11 @@ export class Blocks {
     let used = 0;
     let { elements } = before;
     const freeze = () => {
-      this.#frozen = { blocks: before.blocks + blocks.length, characters: before.characters + used, elements };
+      this.#frozen = {
+        blocks: before.blocks + blocks.length,
+        characters: before.characters + used,
+        elements,
+      };
     };
     for (const token of tokens) {
       if (token === firstOpen) freeze();

@@ -1,12 +1,15 @@
 /**
- * Bounds on what a text may cost the page: the words of a model, a tool or a person are drawn, however they are made, and
- * no block of them holds the page for long. What is beyond a bound is shown as plain text, or cut.
+ * Bounds on what a text may cost the page: the words of a model, a tool or a person are drawn,
+ * however they are made, and no block of them holds the page for long. What is beyond a bound is
+ * shown as plain text, or cut.
  */
 
 export const LIMITS = {
   /** Lists in lists, quotes in quotes, emphasis in emphasis. */
   nesting: 40,
-  /** The work of the lexer for a text: steps at least, and further ones for each of its characters. */
+  /**
+   * The work of the lexer for a text: steps at least, and further ones for each of its characters.
+   */
   steps: 8_000_000,
   stepsPerCharacter: 120,
   /** What a character costs each time that the lexer splits its text into blocks. */
@@ -42,9 +45,11 @@ export const legible = (text) => text.replace(PILED, "$1…");
 const TORN = /[\ud800-\udbff\u200d]+$/;
 
 /** The beginning of a long text. */
-export const cut = (text, most = LIMITS.characters) => (text.length > most ? `${text.slice(0, most).replace(TORN, "")}…` : text);
+export const cut = (text, most = LIMITS.characters) =>
+  text.length > most ? `${text.slice(0, most).replace(TORN, "")}…` : text;
 
-const valuesIn = (value) => (typeof value === "object" && value !== null ? Object.values(value) : []);
+const valuesIn = (value) =>
+  typeof value === "object" && value !== null ? Object.values(value) : [];
 
 /** The value, what is in it, what is in that, and so on. */
 export function* levelsOf(value) {

@@ -14,7 +14,12 @@ export async function copy(text, button) {
 
 /** @param {string} title  of anything */
 export const fileName = (title, ending) =>
-  `${(title ?? "").replace(/[^\p{L}\p{N}]+/gu, "-").replace(/^-|-$/g, "").slice(0, 60) || "data"}.${ending}`;
+  `${
+    (title ?? "")
+      .replace(/[^\p{L}\p{N}]+/gu, "-")
+      .replace(/^-|-$/g, "")
+      .slice(0, 60) || "data"
+  }.${ending}`;
 
 function mark(button, state, error) {
   if (!button) return;

@@ -15,7 +15,8 @@ export class Composer {
   #sent = "";
 
   /**
-   * @param {HTMLFormElement} form @param {{onSend, onStop, onEditLast, onDraft, onTold, onProblem}} actions
+   * @param {HTMLFormElement} form
+   * @param {{onSend, onStop, onEditLast, onDraft, onTold, onProblem}} actions
    *   `onSend` and `onDraft` get the text and the images
    */
   constructor(form, actions) {
@@ -44,7 +45,10 @@ export class Composer {
     this.#changed();
   }
 
-  /** Another thread is open: the field has the words that were written there. Who types them now types on. */
+  /**
+   * Another thread is open: the field has the words that were written there. Who types them now
+   * types on.
+   */
   open(draft, images = []) {
     this.#sent = "";
     if (this.#field.value !== draft) this.#field.value = draft;

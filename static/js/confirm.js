@@ -1,6 +1,10 @@
 /** A question before something that cannot be undone. */
 
-/** @param {HTMLDialogElement} dialog @param {string} [word]  on the button that does it @returns {Promise<boolean>} */
+/**
+ * @param {HTMLDialogElement} dialog
+ * @param {string} [word]  on the button that does it
+ * @returns {Promise<boolean>}
+ */
 export function confirmed(dialog, question, word = "Delete") {
   dialog.querySelector("p").textContent = question;
   dialog.querySelector("[value=yes]").textContent = word;

@@ -13,4 +13,6 @@ export function splitAtDates(text) {
 
 /** The text, for a template. */
 export const withDates = (text) =>
-  splitAtDates(legible(String(text))).map((piece, i) => (i % 2 ? html`<span class="iso">${piece}</span>` : piece));
+  splitAtDates(legible(String(text))).map((piece, i) =>
+    i % 2 ? html`<span class="iso">${piece}</span>` : piece,
+  );

@@ -2,13 +2,21 @@
 
 const month = new Intl.DateTimeFormat("en", { month: "long", year: "numeric" });
 const date = new Intl.DateTimeFormat("en", { month: "short", day: "numeric" });
-const dateOfYear = new Intl.DateTimeFormat("en", { month: "short", day: "numeric", year: "numeric" });
+const dateOfYear = new Intl.DateTimeFormat("en", {
+  month: "short",
+  day: "numeric",
+  year: "numeric",
+});
 const clock = new Intl.DateTimeFormat("en", { timeStyle: "short", hourCycle: "h23" });
 
 /** Midnight, so many days before a moment: a day may have 23 or 25 hours. */
 const midnight = (now, days) => new Date(now.getFullYear(), now.getMonth(), now.getDate() - days);
 
-/** @param {string} instant  in ISO 8601 @param {Date} now @returns {string} the heading that it stands under */
+/**
+ * @param {string} instant  in ISO 8601
+ * @param {Date} now
+ * @returns {string} the heading that it stands under
+ */
 export function dayOf(instant, now = new Date()) {
   const at = new Date(instant);
   if (at >= midnight(now, 0)) return "Today";
@@ -26,8 +34,12 @@ export function shortMoment(instant, now = new Date()) {
   return (at.getFullYear() === now.getFullYear() ? date : dateOfYear).format(at);
 }
 
-/** @returns {[string, object[]][]} the entries under their headings, pinned ones first, in their order */
+/**
+ * @returns {[string, object[]][]} the entries under their headings, pinned ones first, in their
+ *   order
+ */
 export function byDay(threads, now = new Date()) {
-  const headingOf = ({ pinned, archived, updated_at: at }) => (pinned && !archived ? "Pinned" : dayOf(at, now));
+  const headingOf = ({ pinned, archived, updated_at: at }) =>
+    pinned && !archived ? "Pinned" : dayOf(at, now);
   return [...Map.groupBy(threads, headingOf)];
 }

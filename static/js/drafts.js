@@ -1,8 +1,8 @@
 /**
- * What a person has written and not sent, by thread, until it is sent or somebody else logs in: drafts
- * and messages that wait in the browser's storage, open edits and forms in the tab's. So are drafts: two
- * tabs of a thread each have their own, and a new tab gets the last. Before it is known who writes see
- * `early-words.js`.
+ * What a person has written and not sent, by thread, until it is sent or somebody else logs in:
+ * drafts and messages that wait in the browser's storage, open edits and forms in the tab's. So are
+ * drafts: two tabs of a thread each have their own, and a new tab gets the last. Before it is known
+ * who writes see `early-words.js`.
  */
 
 import { earlyOf, forgetEarly, keepEarly, takeEarly } from "./early-words.js";
@@ -33,7 +33,10 @@ export class Drafts {
   /** By the id of a thread that is not begun: when what waits for it is this tab's. */
   #owned = new Map();
 
-  /** @param {(id: string, before: object[], after: object[]) => void} onOutbox  another tab has changed it */
+  /**
+   * @param {(id: string, before: object[], after: object[]) => void} onOutbox  another tab has
+   *   changed it
+   */
   constructor(onOutbox) {
     addEventListener("storage", ({ storageArea, key, oldValue, newValue }) => {
       if (!this.isOpen || storageArea !== localStorage || !key?.startsWith(PREFIX)) return;
@@ -80,7 +83,10 @@ export class Drafts {
     indexedDB.deleteDatabase(IMAGES);
   }
 
-  /** @returns {{draft: string, images: object[], edit: {id, text, version} | null, forms: object, outbox: object[]}} */
+  /**
+   * @returns {{draft: string, images: object[], edit: {id, text, version} | null, forms: object,
+   *   outbox: object[]}}
+   */
   of(id) {
     if (!this.isOpen) return { ...NOTHING, ...earlyOf(id), outbox: [] };
     const [shared, own] = PLACES.map(([storage]) => parsed(storage.getItem(keyOf(id))));
@@ -88,7 +94,10 @@ export class Drafts {
     return { ...NOTHING, ...shared, ...own, draft, images };
   }
 
-  /** @param {string | null} id  of a thread; null: the one that is not begun @param {object} changes */
+  /**
+   * @param {string | null} id  of a thread; null: the one that is not begun
+   * @param {object} changes
+   */
   keep(id, changes) {
     if (this.#isOver) return;
     if (!this.isOpen) {
@@ -104,8 +113,8 @@ export class Drafts {
   }
 
   /**
-   * Other tabs may have changed the stored messages meanwhile: these changes stay. What begins a thread is
-   * kept by that thread's id.
+   * Other tabs may have changed the stored messages meanwhile: these changes stay. What begins a
+   * thread is kept by that thread's id.
    *
    * @returns {boolean} whether there was room for what is added
    */
@@ -124,8 +133,8 @@ export class Drafts {
   }
 
   /**
-   * What waits for a thread that is not begun is one tab's, as long as that is open: tabs learn late what
-   * others have changed in the storage.
+   * What waits for a thread that is not begun is one tab's, as long as that is open: tabs learn
+   * late what others have changed in the storage.
    *
    * @param {AbortSignal} [signal]  it is not waited for any more
    * @returns {Promise<void>} when it is this tab's; rejects when it is aborted before
@@ -172,7 +181,8 @@ let forgotten;
 
 /** Whether what is kept has this text in it. */
 export const mentions = (text) =>
-  forgotten?.includes(text) || kept(localStorage).some((key) => localStorage.getItem(key).includes(text));
+  forgotten?.includes(text) ||
+  kept(localStorage).some((key) => localStorage.getItem(key).includes(text));
 
 /** Of the threads whose words in the browser's storage are such. */
 const idsOf = (isSuch) =>

@@ -1,13 +1,15 @@
 /**
- * What is written before it is known who writes: kept in the tab's storage, so that a reload takes nothing
- * of it. Messages that could not be sent then are sent only when it is known.
+ * What is written before it is known who writes: kept in the tab's storage, so that a reload takes
+ * nothing of it. Messages that could not be sent then are sent only when it is known.
  */
 
 const PREFIX = "early-words:";
 const keys = () => Object.keys(sessionStorage).filter((key) => key.startsWith(PREFIX));
 const parsed = (key) => JSON.parse(sessionStorage.getItem(key) ?? "{}");
 
-/** @returns {{draft?: string, edit?: object, forms?: object, outbox?: object[], isNew?: boolean}} */
+/**
+ * @returns {{draft?: string, edit?: object, forms?: object, outbox?: object[], isNew?: boolean}}
+ */
 export const earlyOf = (id) => parsed(PREFIX + (id ?? ""));
 
 /** Images cannot be attached yet. */

@@ -74,7 +74,8 @@ export class Editing {
   }
 
   /**
-   * A run has begun in this tab: what is edited is about the thread as it is by now, if this was its state before.
+   * A run has begun in this tab: what is edited is about the thread as it is by now, if this was
+   * its state before.
    *
    * @param {string | null} follows  the thread's last run before it
    */
@@ -97,7 +98,13 @@ export class Editing {
   check() {
     const { thread, composer, notice } = this.page;
     const { messages, missing, loading, run, hasEarlier, looksAt } = thread.state;
-    if (this.message === null || loading || run || (!missing && (!messages.length || looksAt !== null))) return;
+    if (
+      this.message === null ||
+      loading ||
+      run ||
+      (!missing && (!messages.length || looksAt !== null))
+    )
+      return;
     const isShown = messages.some(({ id }) => id === this.message.id);
     this.#wasShown ||= isShown;
     if (isShown || (!missing && hasEarlier && !this.#wasShown)) return;

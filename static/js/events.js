@@ -43,5 +43,10 @@ function read(block) {
   }
   if (!data.length) return null;
   const whole = data.join("\n");
-  return { id, data: whole, chunk: whole === END_MARK ? null : JSON.parse(whole), text: `${block}\n\n` };
+  return {
+    id,
+    data: whole,
+    chunk: whole === END_MARK ? null : JSON.parse(whole),
+    text: `${block}\n\n`,
+  };
 }

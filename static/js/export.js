@@ -16,5 +16,10 @@ export async function exportThread({ id, looksAt }, format) {
   const text = await api.wholeThread(id, looksAt);
   const { title, messages } = JSON.parse(text);
   if (format === "json") download(fileName(title, "json"), "application/json", text);
-  else download(fileName(title, "md"), "text/markdown", threadMarkdown({ title, messages: messages.map(shown) }));
+  else
+    download(
+      fileName(title, "md"),
+      "text/markdown",
+      threadMarkdown({ title, messages: messages.map(shown) }),
+    );
 }

@@ -6,19 +6,28 @@ import { icon } from "./icons.js";
 import { styled } from "./styles.js";
 
 const NONE = Object.freeze({ value: "none", reason: "", asks: false });
-const UP = svg`<path d="M3.5 9h3v7.5h-3zM6.5 9.5 9.8 3c1.3 0 2 .9 1.8 2.2L11.1 8h4.4c1 0 1.6.9 1.4 1.8l-1.3 5.4c-.2.8-.8 1.3-1.6 1.3H6.5" />`;
-const DOWN = svg`<path d="M3.5 11h3V3.5h-3zM6.5 10.5 9.8 17c1.3 0 2-.9 1.8-2.2L11.1 12h4.4c1 0 1.6-.9 1.4-1.8l-1.3-5.4c-.2-.8-.8-1.3-1.6-1.3H6.5" />`;
+const UP = svg`<path
+  d="M3.5 9h3v7.5h-3zM6.5 9.5 9.8 3c1.3 0 2 .9 1.8 2.2L11.1 8h4.4c1 0 1.6.9 1.4 1.8
+    l-1.3 5.4c-.2.8-.8 1.3-1.6 1.3H6.5" />`;
+const DOWN = svg`<path
+  d="M3.5 11h3V3.5h-3zM6.5 10.5 9.8 17c1.3 0 2-.9 1.8-2.2L11.1 12h4.4c1 0 1.6-.9 1.4-1.8
+    l-1.3-5.4c-.2-.8-.8-1.3-1.6-1.3H6.5" />`;
 const THUMBS = [
   ["up", "Good reply", icon(UP)],
   ["down", "Bad reply", icon(DOWN)],
 ];
+/** A thumb that was just given: its reason is asked for. */
+const asking = (value) => ({ value, reason: "", asks: true });
 const MAX_REASON_CHARS = 2000;
 
 const address = (threadId) => `/threads/${encodeURIComponent(threadId)}/feedback`;
 
 export class Feedback {
   #threadId = null;
-  /** By the message's id: `{value: "up" | "down" | "none", reason: string, asks: boolean}`; `asks`: for a reason. */
+  /**
+   * By the message's id: `{value: "up" | "down" | "none", reason: string, asks: boolean}`; `asks`:
+   * for a reason.
+   */
   #given = new Map();
   #drawn = new Map();
   #sending = Promise.resolve();
@@ -45,16 +54,17 @@ export class Feedback {
     const { value, reason, asks } = this.#given.get(id) ?? NONE;
     return html`
       ${THUMBS.map(
-        ([thumb, label, icon]) => html`<button
-          type="button"
-          class="icon-button"
-          aria-label=${label}
-          title=${label}
-          aria-pressed=${String(value === thumb)}
-          @click=${() => this.#give(id, value === thumb ? NONE : { value: thumb, reason: "", asks: true })}
-        >
-          ${icon}
-        </button>`,
+        ([thumb, label, icon]) =>
+          html`<button
+            type="button"
+            class="icon-button"
+            aria-label=${label}
+            title=${label}
+            aria-pressed=${String(value === thumb)}
+            @click=${() => this.#give(id, value === thumb ? NONE : asking(thumb))}
+          >
+            ${icon}
+          </button>`,
       )}
       ${asks ? this.#reasonForm(id, value, reason) : nothing}
     `;
@@ -67,7 +77,14 @@ export class Feedback {
       this.#give(id, { value, reason: words, asks: false });
     };
     return html`<form class="reason" @submit=${submit}>
-      <input name="reason" aria-label="Reason" placeholder="Why? (optional)" maxlength=${MAX_REASON_CHARS} .value=${reason} autocomplete="off" />
+      <input
+        name="reason"
+        aria-label="Reason"
+        placeholder="Why? (optional)"
+        maxlength=${MAX_REASON_CHARS}
+        .value=${reason}
+        autocomplete="off"
+      />
       <button type="submit">Send</button>
     </form>`;
   }
@@ -97,7 +114,11 @@ export class Feedback {
 
   async #send(threadId, id, entry, before) {
     try {
-      await json("POST", address(threadId), { message_id: id, value: entry.value, reason: entry.reason });
+      await json("POST", address(threadId), {
+        message_id: id,
+        value: entry.value,
+        reason: entry.reason,
+      });
       this.#status.textContent = entry.value === "none" ? "Feedback taken back" : "Feedback sent";
     } catch (problem) {
       if (this.#threadId === threadId) this.#set(id, before);

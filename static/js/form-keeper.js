@@ -17,7 +17,8 @@ export class FormKeeper {
   constructor(log, onChange) {
     this.#log = log;
     this.onChange = onChange;
-    for (const type of ["input", "change"]) log.addEventListener(type, ({ target }) => this.#changed(target));
+    for (const type of ["input", "change"])
+      log.addEventListener(type, ({ target }) => this.#changed(target));
   }
 
   /** Another thread is open, whose forms were left like this. */
@@ -43,7 +44,8 @@ export class FormKeeper {
     for (const form of forms) this.#restoreOnce(form);
     const names = Object.keys(this.#forms);
     const left = names.filter((name) => forms.some((form) => form.dataset.keep === name));
-    if (isWhole && left.length < names.length) this.#set(left.map((name) => [name, this.#forms[name]]));
+    if (isWhole && left.length < names.length)
+      this.#set(left.map((name) => [name, this.#forms[name]]));
   }
 
   #changed(target) {
@@ -76,7 +78,8 @@ export class FormKeeper {
   }
 }
 
-const fieldsOf = (form) => [...form.elements].filter((field) => field.matches("input, textarea, select"));
+const fieldsOf = (form) =>
+  [...form.elements].filter((field) => field.matches("input, textarea, select"));
 const isTicked = ({ type }) => type === "radio" || type === "checkbox";
 const valueOf = (field) => (isTicked(field) ? field.checked : field.value);
 

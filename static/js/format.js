@@ -4,7 +4,11 @@ const number = new Intl.NumberFormat("en", { maximumFractionDigits: 6 });
 const compact = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
 const day = new Intl.DateTimeFormat("en", { dateStyle: "medium", timeZone: "UTC" });
 
-const moment = new Intl.DateTimeFormat("en", { dateStyle: "medium", timeStyle: "short", hourCycle: "h23" });
+const moment = new Intl.DateTimeFormat("en", {
+  dateStyle: "medium",
+  timeStyle: "short",
+  hourCycle: "h23",
+});
 const clock = new Intl.DateTimeFormat("en", { timeStyle: "short", hourCycle: "h23" });
 
 export const formatNumber = (value) => number.format(value);
@@ -23,8 +27,8 @@ export function formatValue(value) {
 }
 
 /** "Number of codes", "this year", "kWh / year": no name, whatever else the heading says. */
-const QUANTITY =
-  /\b(number|count|total|amount) of\b|\bcount\b|(\b(an?|per|each|every|this|last|next|previous)\s|\/ ?)years?\b/i;
+const QUANTITY = /\b(number|count|total|amount) of\b|\bcount\b/i;
+const A_YEAR = /(\b(an?|per|each|every|this|last|next|previous)\s|\/ ?)years?\b/i;
 const NAME = /(^|[^a-z])(years?|codes?|ids?|no|nr|ports?|zip|pin|serials?)([^a-z]|$)/i;
 const isYear = (value) => Number.isInteger(value) && value >= 1900 && value <= 2100;
 
@@ -37,8 +41,10 @@ const isYear = (value) => Number.isInteger(value) && value >= 1900 && value <= 2
 export function formatterOf(heading, values) {
   const numbers = values.filter((value) => typeof value === "number");
   const words = heading.replace(/([a-z])([A-Z])/g, "$1 $2").replaceAll("_", " ");
-  const isNamed = NAME.test(words) ? numbers.every(Number.isInteger) : numbers.length && numbers.every(isYear);
-  if (!isNamed || QUANTITY.test(words)) return formatValue;
+  const isNamed = NAME.test(words)
+    ? numbers.every(Number.isInteger)
+    : numbers.length && numbers.every(isYear);
+  if (!isNamed || QUANTITY.test(words) || A_YEAR.test(words)) return formatValue;
   return (value) => (typeof value === "number" ? String(value) : formatValue(value));
 }
 
@@ -47,18 +53,27 @@ const ISO = /^\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?)?$/;
 /** A plain date, or a date and a time without a zone. */
 export const isDate = (value) => typeof value === "string" && ISO.test(value);
 
-const dayShort = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", timeZone: "UTC" });
+const dayShort = new Intl.DateTimeFormat("en-GB", {
+  day: "numeric",
+  month: "short",
+  timeZone: "UTC",
+});
 
 /** Dates as short as they can be told apart; null if one of the texts is no date. */
 export function shortDates(texts) {
   if (texts.length < 2 || !texts.every(isDate)) return null;
   const days = texts.map((text) => text.slice(0, 10));
   const isOneDay = days.every((day) => day === days[0]);
-  if (isOneDay && texts.every((text) => text.length > 10)) return { labels: texts.map((text) => text.slice(11, 16)), shared: formatDate(days[0]) };
+  if (isOneDay && texts.every((text) => text.length > 10))
+    return { labels: texts.map((text) => text.slice(11, 16)), shared: formatDate(days[0]) };
   const years = new Set(days.map((day) => day.slice(0, 4)));
   const isTimed = new Set(days).size < days.length;
-  if (years.size > 1 || isTimed || days.some((day) => Number.isNaN(Date.parse(day)))) return { labels: texts.map((text) => text.replace("T", " ")) };
-  return { labels: days.map((day) => dayShort.format(new Date(`${day}T00:00:00Z`))), shared: [...years][0] };
+  if (years.size > 1 || isTimed || days.some((day) => Number.isNaN(Date.parse(day))))
+    return { labels: texts.map((text) => text.replace("T", " ")) };
+  return {
+    labels: days.map((day) => dayShort.format(new Date(`${day}T00:00:00Z`))),
+    shared: [...years][0],
+  };
 }
 
 /** `YYYY-MM-DD`, a plain date, in words. */
@@ -74,7 +89,11 @@ export function formatMoment(instant, now = new Date()) {
   return (date.toDateString() === now.toDateString() ? clock : moment).format(date);
 }
 
-const second = new Intl.DateTimeFormat("en", { dateStyle: "medium", timeStyle: "medium", hourCycle: "h23" });
+const second = new Intl.DateTimeFormat("en", {
+  dateStyle: "medium",
+  timeStyle: "medium",
+  hourCycle: "h23",
+});
 const clockSecond = new Intl.DateTimeFormat("en", { timeStyle: "medium", hourCycle: "h23" });
 
 /** The same to the second. */

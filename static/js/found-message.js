@@ -1,4 +1,7 @@
-/** A message that a search has found: which version has it, and how it is marked. Loaded when one is opened. */
+/**
+ * A message that a search has found: which version has it, and how it is marked. Loaded when one is
+ * opened.
+ */
 
 import * as api from "./api.js";
 
@@ -8,9 +11,14 @@ const MARGIN_PX = 16;
 const ABOVE = 0.3;
 const LETTER = "[\\p{sc=Latin}\\p{sc=Greek}\\p{sc=Cyrillic}\\p{N}]";
 
-/** A version, of those that the thread's messages name, that has a message which the thread has left; or null. */
+/**
+ * A version, of those that the thread's messages name, that has a message which the thread has
+ * left; or null.
+ */
 export async function versionWith(message, { id, messages }) {
-  const left = messages.flatMap(({ version, versions = [] }) => versions.filter((other) => other !== version));
+  const left = messages.flatMap(({ version, versions = [] }) =>
+    versions.filter((other) => other !== version),
+  );
   for (const version of left.slice(0, MAX_VERSIONS)) {
     const branch = await api.thread(id, { version });
     if (branch.messages.some((one) => one.id === message)) return version;
@@ -21,9 +29,12 @@ export async function versionWith(message, { id, messages }) {
 /**
  * Mark a message, and the words in it, until somebody goes on.
  *
- * @param {string[]} words @param {{height: number, isFree: boolean}} about  `height`: of what is seen; `isFree`: the
- *   message may have the focus
- * @returns {number}  how far above its top the message begins, so that the first of the words is seen
+ * @param {Element} article
+ * @param {string[]} words
+ * @param {{height: number, isFree: boolean}} about  `height`: of what is seen; `isFree`: the message
+ *   may have the focus
+ * @returns {number}  how far above its top the message begins, so that the first of the words is
+ *   seen
  */
 export function markFound(article, words, { height, isFree }) {
   const ranges = words.length ? rangesOf(article, words) : [];
@@ -39,7 +50,8 @@ export function markFound(article, words, { height, isFree }) {
     article.focus({ preventScroll: true });
     article.addEventListener("blur", unmark, { once: true });
   } else {
-    for (const type of ["keydown", "pointerdown"]) addEventListener(type, unmark, { once: true, capture: true });
+    for (const type of ["keydown", "pointerdown"])
+      addEventListener(type, unmark, { once: true, capture: true });
   }
   if (!ranges.length) return -MARGIN_PX;
   const down = ranges[0].getBoundingClientRect().bottom - article.getBoundingClientRect().top;

@@ -49,7 +49,8 @@ export class Graphs {
 
   /**
    * The graph of the open thread, `{name, description?}`; undefined while it is not known. A thread
-   * that has begun keeps its graph. A new one whose first message waits to be sent has that of the message.
+   * that has begun keeps its graph. A new one whose first message waits to be sent has that of the
+   * message.
    *
    * @param {object} state  of the thread store
    */
@@ -61,4 +62,5 @@ export class Graphs {
 }
 
 /** Whether the open thread is new, and nothing has been sent to it: its graph can be chosen. */
-export const isOpenToChoice = ({ id, messages, outbox }) => id === null && !messages.length && !outbox.length;
+export const isOpenToChoice = ({ id, messages, outbox }) =>
+  id === null && !messages.length && !outbox.length;

@@ -1,6 +1,6 @@
 /**
- * Source code to HTML with classes. What comes out is sanitized by markdown.js. The library is loaded
- * with the first code that has colours; until then code is plain.
+ * Source code to HTML with classes. What comes out is sanitized by markdown.js. The library is
+ * loaded with the first code that has colours; until then code is plain.
  */
 
 import { LIMITS } from "./bounds.js";
@@ -22,7 +22,13 @@ export function languageOf(info) {
 
 /** Escaped and marked up; null when the text is to be shown plain. */
 export function highlighted(text, language) {
-  if (library === null || !language || text.length > LIMITS.colouredCharacters || LONG_WORD.test(text)) return null;
+  if (
+    library === null ||
+    !language ||
+    text.length > LIMITS.colouredCharacters ||
+    LONG_WORD.test(text)
+  )
+    return null;
   const key = `${language}\n${text}`;
   const known = cache.get(key);
   if (known !== undefined) return known;
@@ -43,8 +49,8 @@ function coloured(text, language) {
 }
 
 /**
- * Call back once there are colours for what was shown without; never if there are already, or if they
- * cannot be loaded: the next code tries again.
+ * Call back once there are colours for what was shown without; never if there are already, or if
+ * they cannot be loaded: the next code tries again.
  */
 export async function onceLoaded(paint) {
   if (library !== null) return;

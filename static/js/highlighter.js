@@ -1,4 +1,6 @@
-/** The library that colours source code, with the languages that are known here; see `highlight.js`. */
+/**
+ * The library that colours source code, with the languages that are known here; see `highlight.js`.
+ */
 
 import hljs from "../vendor/highlight/core.min.js";
 import bash from "../vendor/highlight/bash.min.js";
@@ -11,4 +13,5 @@ for (const [name, language] of Object.entries({ bash, javascript, json, python }
 }
 
 /** HTML with classes. */
-export const marked = (text, language) => hljs.highlight(text, { language, ignoreIllegals: true }).value;
+export const marked = (text, language) =>
+  hljs.highlight(text, { language, ignoreIllegals: true }).value;

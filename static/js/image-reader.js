@@ -18,13 +18,17 @@ const MARKS = [
 ];
 
 /**
- * @param {File} file @param {string[]} types  that the server takes @returns {Promise<string>} a `data:` URL
+ * @param {File} file
+ * @param {string[]} types  that the server takes
+ * @returns {Promise<string>} a `data:` URL
  * @throws {Error} with a sentence for whoever has chosen the file
  */
 export async function readImage(file, types) {
   const type = await kindOf(file);
-  if (!types.includes(type)) throw new Error(`“${file.name}” is not an image that can be sent: ${listed(types)}.`);
-  if (file.size > MAX_FILE_BYTES) throw new Error(`“${file.name}” is too large: ${megabytes(MAX_FILE_BYTES)} at most.`);
+  if (!types.includes(type))
+    throw new Error(`“${file.name}” is not an image that can be sent: ${listed(types)}.`);
+  if (file.size > MAX_FILE_BYTES)
+    throw new Error(`“${file.name}” is too large: ${megabytes(MAX_FILE_BYTES)} at most.`);
   let bitmap;
   try {
     bitmap = await createImageBitmap(file, { imageOrientation: "from-image" });
@@ -66,7 +70,11 @@ async function drawn(bitmap, scale, type) {
 /** A type that the browser cannot write becomes a PNG. */
 const encoded = (canvas, type) =>
   new Promise((resolve, reject) => {
-    canvas.toBlob((blob) => (blob ? resolve(blob) : reject(new Error("The image cannot be made smaller."))), type, QUALITY);
+    canvas.toBlob(
+      (blob) => (blob ? resolve(blob) : reject(new Error("The image cannot be made smaller."))),
+      type,
+      QUALITY,
+    );
   });
 
 const dataUrlOf = (blob) =>

@@ -70,7 +70,8 @@ export class InspectorPanel {
   }
 }
 
-const isAtEnd = ({ scrollHeight, scrollTop, clientHeight }) => scrollHeight - scrollTop - clientHeight < NEAR_PX;
+const isAtEnd = ({ scrollHeight, scrollTop, clientHeight }) =>
+  scrollHeight - scrollTop - clientHeight < NEAR_PX;
 
 /** Not more than five times a second: the panel is not what people wait for. */
 function slowly(paint) {

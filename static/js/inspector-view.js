@@ -38,44 +38,83 @@ export function inspectorView(inspector, { filter, opened }, actions) {
   return html`
     <header class="inspector-bar">
       <h2>Events</h2>
-      <span class="muted">${plural(inspector.entries.length, "event")}, ${formatNumber(inspector.bytes)} B</span>
-      <button type="button" class="icon-button" aria-label="Close the inspector" @click=${actions.onClose}>${icons.cross}</button>
+      <span class="muted"
+        >${plural(inspector.entries.length, "event")}, ${formatNumber(inspector.bytes)} B</span
+      >
+      <button
+        type="button"
+        class="icon-button"
+        aria-label="Close the inspector"
+        @click=${actions.onClose}
+      >
+        ${icons.cross}
+      </button>
     </header>
     <div class="inspector-tools">
       <label>
         <span class="visually-hidden">Show</span>
         <select @change=${(event) => actions.onFilter(event.currentTarget.value)}>
           <option value="" ?selected=${!filter}>All chunks</option>
-          <option value="!text-delta" ?selected=${filter === "!text-delta"}>All but text-delta</option>
-          ${TYPES.map((type) => html`<option value=${type} ?selected=${filter === type}>${type}</option>`)}
+          <option value="!text-delta" ?selected=${filter === "!text-delta"}>
+            All but text-delta
+          </option>
+          ${TYPES.map(
+            (type) => html`<option value=${type} ?selected=${filter === type}>${type}</option>`,
+          )}
         </select>
       </label>
       <button type="button" class="quiet" @click=${actions.onClear}>Clear</button>
     </div>
     <div class="inspector-list" tabindex="0" role="region" aria-label="Events of the stream">
-      ${inspector.entries.length ? nothing : html`<p class="muted">Send a message to see its events come in.</p>`}
-      ${fitting.length > SHOWN ? html`<p class="muted">The last ${SHOWN} of ${formatNumber(fitting.length)}.</p>` : nothing}
+      ${
+        inspector.entries.length
+          ? nothing
+          : html`<p class="muted">Send a message to see its events come in.</p>`
+      }
+      ${
+        fitting.length > SHOWN
+          ? html`<p class="muted">The last ${SHOWN} of ${formatNumber(fitting.length)}.</p>`
+          : nothing
+      }
       <ol>
-        ${repeat(shown, ({ number }) => number, (entry) => row(entry, opened.has(entry.number), actions))}
+        ${repeat(
+          shown,
+          ({ number }) => number,
+          (entry) => row(entry, opened.has(entry.number), actions),
+        )}
       </ol>
     </div>
   `;
 }
 
-const matches = (type, filter) => (filter.startsWith("!") ? type !== filter.slice(1) : type === filter);
+const matches = (type, filter) =>
+  filter.startsWith("!") ? type !== filter.slice(1) : type === filter;
 
 const row = (entry, isOpen, actions) => html`
   <li class="event ${entry.kind}">
     <button type="button" aria-expanded=${isOpen} @click=${() => actions.onToggle(entry.number)}>
-      <span class="event-ms">${entry.kind === "request" ? "sent" : `+${Math.round(entry.ms)}`}</span>
+      <span class="event-ms"
+        >${entry.kind === "request" ? "sent" : `+${Math.round(entry.ms)}`}</span
+      >
       <span class="event-id" title=${entry.id}>${shortId(entry.id)}</span>
-      <span class="event-type t-${TYPES.includes(entry.type) ? entry.type.replace(/\W/g, "") : "unknown"}">${entry.type}</span>
+      <span
+        class="event-type t-${
+          TYPES.includes(entry.type) ? entry.type.replace(/\W/g, "") : "unknown"
+        }"
+        >${entry.type}</span
+      >
       <span class="event-data">${isOpen ? nothing : preview(entry)}</span>
     </button>
-    ${isOpen
-      ? html`${entry.id ? html`<p class="event-whole-id">id: ${entry.id}</p>` : nothing}
-          <pre tabindex="0" role="region" aria-label="JSON"><code ${code(pretty(entry.data), "json")}></code></pre>`
-      : nothing}
+    ${
+      isOpen
+        ? html`${entry.id ? html`<p class="event-whole-id">id: ${entry.id}</p>` : nothing}
+            <pre
+              tabindex="0"
+              role="region"
+              aria-label="JSON"
+            ><code ${code(pretty(entry.data), "json")}></code></pre>`
+        : nothing
+    }
   </li>
 `;
 
@@ -83,7 +122,10 @@ const shortId = (id) => (id ? `#${id.slice(id.lastIndexOf(":") + 1)}` : "");
 
 function preview({ type, data }) {
   if (type === "text-delta") return legible(JSON.parse(data).textDelta.slice(0, 120));
-  return data.replace(/^\{"type":"[\w-]+",?/, "").replace(/,?"path":\[\]\}$/, "").slice(0, 120);
+  return data
+    .replace(/^\{"type":"[\w-]+",?/, "")
+    .replace(/,?"path":\[\]\}$/, "")
+    .slice(0, 120);
 }
 
 function pretty(data) {

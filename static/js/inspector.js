@@ -15,7 +15,13 @@ export class Inspector {
 
   event({ id, data, text }) {
     this.bytes += text.length;
-    this.#add({ kind: "event", id, type: typeOf(data), data, ms: performance.now() - this.#sentAt });
+    this.#add({
+      kind: "event",
+      id,
+      type: typeOf(data),
+      data,
+      ms: performance.now() - this.#sentAt,
+    });
   }
 
   clear() {

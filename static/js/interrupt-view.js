@@ -34,7 +34,12 @@ export function interruptsView({ interrupts, resuming, run }, { onAnswerInterrup
         ({ key }) => key,
         (interrupt) => {
           const error = interrupt === failed ? resuming.error : null;
-          const about = { isShut: run !== null, isSending: isSending(interrupt.id), isOne: interrupts.length === 1, error };
+          const about = {
+            isShut: run !== null,
+            isSending: isSending(interrupt.id),
+            isOne: interrupts.length === 1,
+            error,
+          };
           return form(interrupt, about, onAnswerInterrupts);
         },
       )}
@@ -54,8 +59,14 @@ const NOTE = {
 function sendAll(interrupts, isShut, onAnswer) {
   const send = ({ currentTarget }) => {
     const forms = [...currentTarget.closest(".interrupts").querySelectorAll("form.interrupt")];
-    const answers = interrupts.map((interrupt, index) => [interrupt.id, read(forms[index], interrupt)]);
-    forms.find((form) => form.querySelector(HINT).textContent)?.querySelector(FIELDS).focus();
+    const answers = interrupts.map((interrupt, index) => [
+      interrupt.id,
+      read(forms[index], interrupt),
+    ]);
+    forms
+      .find((form) => form.querySelector(HINT).textContent)
+      ?.querySelector(FIELDS)
+      .focus();
     if (answers.every(([, answer]) => answer)) {
       onAnswer(Object.fromEntries(answers.map(([id, { value }]) => [id, value])));
     }
@@ -80,15 +91,27 @@ function form(interrupt, { isShut, isSending, isOne, error }, onAnswer) {
     if (answer) onAnswer({ [id]: answer.value });
   };
   return html`
-    <form class="question interrupt" novalidate data-keep=${nameOfInterrupt(id)} aria-busy=${isSending} @submit=${submit}>
+    <form
+      class="question interrupt"
+      novalidate
+      data-keep=${nameOfInterrupt(id)}
+      aria-busy=${isSending}
+      @submit=${submit}
+    >
       <fieldset class="interrupt-fields" ?disabled=${isShut} aria-describedby="${key}-hint">
         ${guard([interrupt], () => VIEWS[requestOf(interrupt).kind](requestOf(interrupt), interrupt))}
         <p class="question-hint" id="${key}-hint" role="alert"></p>
-        ${error
-          ? html`<p class="question-failed" role="alert">${icons.warning} Your answer was not sent. ${error.message}</p>`
-          : nothing}
+        ${
+          error
+            ? html`<p class="question-failed" role="alert">
+                ${icons.warning} Your answer was not sent. ${error.message}
+              </p>`
+            : nothing
+        }
         <div class="question-bar">
-          <button type="submit" class=${isOne ? "primary" : ""}>${BUTTONS[requestOf(interrupt).kind]}</button>
+          <button type="submit" class=${isOne ? "primary" : ""}>
+            ${BUTTONS[requestOf(interrupt).kind]}
+          </button>
           ${refusals(interrupt, onAnswer)}
           ${isSending ? html`<span class="spinner" role="img" aria-label="Sending"></span>` : nothing}
         </div>
@@ -102,15 +125,25 @@ function refusals(interrupt, onAnswer) {
   const { kind } = requestOf(interrupt);
   if (kind !== "form" && kind !== "address") return nothing;
   const button = (action, words) =>
-    html`<button type="button" @click=${() => onAnswer({ [interrupt.id]: { action } })}>${words}</button>`;
+    html`<button type="button" @click=${() => onAnswer({ [interrupt.id]: { action } })}>
+      ${words}
+    </button>`;
   return html`${button("decline", "Decline")} ${button("cancel", "Cancel")}`;
 }
 
-const BUTTONS = { form: "Send answer", address: "I am done there", review: "Send decision", question: "Send answer", value: "Send answer", pause: "Continue" };
+const BUTTONS = {
+  form: "Send answer",
+  address: "I am done there",
+  review: "Send decision",
+  question: "Send answer",
+  value: "Send answer",
+  pause: "Continue",
+};
 
 const heading = (words, interrupt) => html`
   <legend class="interrupt-legend">
-    ${icons.question} <span>${words}</span> <span class="muted">${visible(speakerOf(interrupt))}</span>
+    ${icons.question} <span>${words}</span>
+    <span class="muted">${visible(speakerOf(interrupt))}</span>
   </legend>
 `;
 
@@ -122,7 +155,8 @@ const VIEWS = {
   question: ({ prompt, rest }, interrupt) => html`
     ${heading("A question", interrupt)}
     <div id="${interrupt.key}-prompt">${prose("Question", prompt, "interrupt-prompt")}</div>
-    ${rest === undefined ? nothing : box("Details", inJson(rest))} ${answerField(interrupt.key, false)}
+    ${rest === undefined ? nothing : box("Details", inJson(rest))}
+    ${answerField(interrupt.key, false)}
   `,
   value: ({ value }, interrupt) => html`
     ${heading("An answer is needed", interrupt)}
@@ -131,12 +165,17 @@ const VIEWS = {
   `,
   form: ({ prompt, by, schema }, interrupt) => html`
     ${heading(`${by} asks`, interrupt)} ${prose("Question", prompt, "interrupt-prompt")}
-    <div class="fields">${fieldsFor(schema).map((item, index) => field(item, index, interrupt.key))}</div>
+    <div class="fields">
+      ${fieldsFor(schema).map((item, index) => field(item, index, interrupt.key))}
+    </div>
   `,
   address: ({ prompt, by, url }, interrupt) => html`
-    ${heading(`${by} asks you to open an address`, interrupt)} ${prose("Question", prompt, "interrupt-prompt")}
+    ${heading(`${by} asks you to open an address`, interrupt)}
+    ${prose("Question", prompt, "interrupt-prompt")}
     <p class="interrupt-prompt">
-      <a href=${url} target="_blank" rel="noopener noreferrer" referrerpolicy="no-referrer">${shown(url)}</a>
+      <a href=${url} target="_blank" rel="noopener noreferrer" referrerpolicy="no-referrer"
+        >${shown(url)}</a
+      >
     </p>
     <p class="muted">Open it only if you trust <strong>${shown(new URL(url).host)}</strong>.</p>
   `,
@@ -155,10 +194,13 @@ const shown = (text) => visible(cut(text));
 
 /** Text of any length, in a box that scrolls. */
 const box = (label, text) =>
-  html`<pre class="interrupt-box" tabindex="0" role="region" aria-label=${label}>${shown(text)}</pre>`;
+  html`<pre class="interrupt-box" tabindex="0" role="region" aria-label=${label}>
+${shown(text)}</pre>`;
 
 const prose = (label, text, name) =>
-  text.length > LONG_CHARS ? box(label, text) : html`<p class=${name}>${withDates(shown(text))}</p>`;
+  text.length > LONG_CHARS
+    ? box(label, text)
+    : html`<p class=${name}>${withDates(shown(text))}</p>`;
 
 /** A text; what is JSON may be sent as such. */
 function answerField(key, asJson) {
@@ -176,7 +218,13 @@ function answerField(key, asJson) {
   return html`
     <label class="detail">
       <span>Your answer</span>
-      <textarea name="answer" rows="2" aria-describedby="${key}-prompt" @input=${typed} @keydown=${keys}></textarea>
+      <textarea
+        name="answer"
+        rows="2"
+        aria-describedby="${key}-prompt"
+        @input=${typed}
+        @keydown=${keys}
+      ></textarea>
     </label>
     <label class="as-json" hidden>
       <input type="checkbox" name="json" ?checked=${asJson} /><span></span>
@@ -192,10 +240,11 @@ const review = ({ name, args, description, allowed }, key) => html`
     ${prose("Description", description, "review-about")} ${argumentsView(name, args)}
     <div class="choices">
       ${allowed.map(
-        (decision) => html`<label class="choice">
-          <input type="radio" name=${key} value=${decision} ?checked=${allowed.length === 1} />
-          <span>${LABELS[decision]}</span>
-        </label>`,
+        (decision) =>
+          html`<label class="choice">
+            <input type="radio" name=${key} value=${decision} ?checked=${allowed.length === 1} />
+            <span>${LABELS[decision]}</span>
+          </label>`,
       )}
     </div>
     ${detail("edit", "args", "Arguments, as JSON", visible(inJson(args)))}
@@ -222,7 +271,12 @@ function argumentsView(name, args) {
   const entries = Object.entries(args);
   if (!entries.length) return html`<p class="muted">No arguments</p>`;
   return html`
-    <div class="interrupt-box" tabindex="0" role="region" aria-label="Arguments of ${name.slice(0, 80)}">
+    <div
+      class="interrupt-box"
+      tabindex="0"
+      role="region"
+      aria-label="Arguments of ${name.slice(0, 80)}"
+    >
       <dl class="arguments">
         ${entries.map(
           ([key, value]) => html`
@@ -245,14 +299,27 @@ function read(form, interrupt) {
 
 const READ = {
   review(form, request) {
-    const read = [...form.querySelectorAll(".review")].map((fields, index) => decided(fields, request.actions[index]));
+    const read = [...form.querySelectorAll(".review")].map((fields, index) =>
+      decided(fields, request.actions[index]),
+    );
     const { problem } = read.find((answer) => answer.problem) ?? {};
-    return problem ? { problem } : { value: reviewAnswer(request, read.map(({ decision }) => decision)) };
+    return problem
+      ? { problem }
+      : {
+          value: reviewAnswer(
+            request,
+            read.map(({ decision }) => decision),
+          ),
+        };
   },
   form(form, { schema }) {
     const fields = questionFields(schema);
-    const read = readFields(form, (typed) => (fields ? argsOf(fields, typed) : argsOfText({}, "{}", typed[0])));
-    return read ? { value: { action: "accept", content: read.args } } : { problem: "Correct the fields above." };
+    const read = readFields(form, (typed) =>
+      fields ? argsOf(fields, typed) : argsOfText({}, "{}", typed[0]),
+    );
+    return read
+      ? { value: { action: "accept", content: read.args } }
+      : { problem: "Correct the fields above." };
   },
   address: () => ({ value: { action: "accept" } }),
   question: answered,
@@ -264,7 +331,12 @@ const READ = {
 function decided(fields, action) {
   const text = (name) => fields.querySelector(`[name=${name}]`).value;
   const choice = fields.querySelector("input:checked")?.value;
-  const answer = decisionOf(action, { choice, args: text("args"), reason: text("reason"), message: text("message") });
+  const answer = decisionOf(action, {
+    choice,
+    args: text("args"),
+    reason: text("reason"),
+    message: text("message"),
+  });
   return answer.problem ? { problem: `${action.name.slice(0, 80)}: ${answer.problem}` } : answer;
 }
 

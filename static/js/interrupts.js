@@ -73,13 +73,17 @@ function batch(value) {
   return actions.every(({ allowed }) => allowed.length) ? actions : null;
 }
 
-/** `{"type": "tool_approval", ...}`: one call. The schema of the answer has a branch for each decision. */
+/**
+ * `{"type": "tool_approval", ...}`: one call. The schema of the answer has a branch for each
+ * decision.
+ */
 const single = (value, schema) =>
   value?.type === "tool_approval" && isAction(value) ? [action(value, decisionsOf(schema))] : null;
 
 function decisionsOf(schema) {
   const branches = [schema?.oneOf, schema?.anyOf].find(Array.isArray) ?? [schema];
-  const named = (branch) => (isText(branch?.$ref) ? schema.$defs?.[branch.$ref.split("/").at(-1)] : branch);
+  const named = (branch) =>
+    isText(branch?.$ref) ? schema.$defs?.[branch.$ref.split("/").at(-1)] : branch;
   const types = branches.map((branch) => named(branch)?.properties?.type);
   const allowed = types.map((type) => type?.const ?? type?.enum?.[0]);
   return allowed.some((decision) => DECISIONS.includes(decision)) ? allowed : DECISIONS;
@@ -119,7 +123,8 @@ export function decisionOf({ name }, { choice, args, reason, message }) {
     case "reject":
       return { decision: { type: "reject", ...(reason.trim() ? { message: reason.trim() } : {}) } };
     case "respond":
-      if (!message.trim()) return { problem: "Write the reply that stands in for the tool's result." };
+      if (!message.trim())
+        return { problem: "Write the reply that stands in for the tool's result." };
       return { decision: { type: "respond", message: message.trim() } };
     default:
       return { problem: "Choose one of the decisions." };
@@ -128,7 +133,10 @@ export function decisionOf({ name }, { choice, args, reason, message }) {
 
 function edited(name, text) {
   const args = jsonOf(text);
-  if (args === undefined) return { problem: "The arguments are not valid JSON. Correct them, or choose another decision." };
+  if (args === undefined)
+    return {
+      problem: "The arguments are not valid JSON. Correct them, or choose another decision.",
+    };
   if (!isObject(args)) return { problem: "The arguments have to be a JSON object: {…}." };
   return { decision: { type: "edit", edited_action: { name, args } } };
 }

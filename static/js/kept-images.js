@@ -1,6 +1,6 @@
 /**
- * Images of drafts and of messages that wait, by their keys, in the browser's database: they are too
- * large for its storage, which has the words (`drafts.js`) and the keys.
+ * Images of drafts and of messages that wait, by their keys, in the browser's database: they are
+ * too large for its storage, which has the words (`drafts.js`) and the keys.
  */
 
 import { IMAGES, mentions } from "./drafts.js";
@@ -48,7 +48,10 @@ export async function keep(images) {
   });
 }
 
-/** @param {string[]} keys @returns {Promise<Map<string, string>>} `data:` URLs of those that are there */
+/**
+ * @param {string[]} keys
+ * @returns {Promise<Map<string, string>>} `data:` URLs of those that are there
+ */
 export async function loaded(keys) {
   const found = new Map();
   await inStore("readonly", (store) => {

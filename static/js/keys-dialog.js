@@ -1,4 +1,7 @@
-/** The list of keys, loaded with its styles when somebody asks for it. Its commands have letters while it is open. */
+/**
+ * The list of keys, loaded with its styles when somebody asks for it. Its commands have letters
+ * while it is open.
+ */
 
 import { html, render } from "../vendor/lit-html/lit-html.js";
 import { BUSY } from "./editing.js";
@@ -26,7 +29,10 @@ function commandsOf({ thread, composer, notice, log, onOpen }, actions) {
     t: ["To the list of threads", actions.onThreads],
     m: ["To the message field", actions.onField],
     c: ["Copy the last reply", copy],
-    e: ["Edit the last message", () => actions.onEditLast() || refuse("There is no message to edit.")],
+    e: [
+      "Edit the last message",
+      () => actions.onEditLast() || refuse("There is no message to edit."),
+    ],
   };
 }
 
@@ -90,9 +96,12 @@ function content(commands, run) {
           <h3>Commands: press the letter</h3>
           <ul>
             ${Object.entries(commands).map(
-              ([letter, [words, command]]) => html`<li>
-                <button type="button" class="quiet" @click=${() => run(command)}>${words} <kbd>${letter}</kbd></button>
-              </li>`,
+              ([letter, [words, command]]) =>
+                html`<li>
+                  <button type="button" class="quiet" @click=${() => run(command)}>
+                    ${words} <kbd>${letter}</kbd>
+                  </button>
+                </li>`,
             )}
           </ul>
         </section>
@@ -101,7 +110,13 @@ function content(commands, run) {
             <section>
               <h3>${heading}</h3>
               <dl>
-                ${rows.map(([words, ways]) => html`<div><dt>${words}</dt><dd>${ways.map(way)}</dd></div>`)}
+                ${rows.map(
+                  ([words, ways]) =>
+                    html`<div>
+                      <dt>${words}</dt>
+                      <dd>${ways.map(way)}</dd>
+                    </div>`,
+                )}
               </dl>
             </section>
           `,
@@ -113,7 +128,12 @@ function content(commands, run) {
   `;
 }
 
-/** With Caps Lock too. Of a key that writes another script, the Latin letter that the key has on most keyboards. */
-const letterOf = ({ key, code }) => (/^\p{L}$/u.test(key) && !/^[a-z]$/i.test(key) ? code.replace("Key", "") : key).toLowerCase();
+/**
+ * With Caps Lock too. Of a key that writes another script, the Latin letter that the key has on
+ * most keyboards.
+ */
+const letterOf = ({ key, code }) =>
+  (/^\p{L}$/u.test(key) && !/^[a-z]$/i.test(key) ? code.replace("Key", "") : key).toLowerCase();
 
-const way = (keys) => html`<span class="keys-way">${keys.map((key) => html`<kbd>${key}</kbd>`)}</span> `;
+const way = (keys) =>
+  html`<span class="keys-way">${keys.map((key) => html`<kbd>${key}</kbd>`)}</span> `;

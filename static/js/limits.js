@@ -11,7 +11,9 @@ const DAY = { month: "long", day: "numeric" };
  * @param {number | null} seconds  until a further try can succeed, as far as the server knows
  */
 export function limitWords({ limit, value, detail }, seconds, now = new Date()) {
-  const which = limit ? `You have reached your limit of ${nameOf(limit)}${bound(value)}.` : (detail ?? "");
+  const which = limit
+    ? `You have reached your limit of ${nameOf(limit)}${bound(value)}.`
+    : (detail ?? "");
   return `${which} ${whenWords(seconds, now)}`.trim();
 }
 
@@ -21,7 +23,8 @@ const bound = (value) => (typeof value === "number" ? ` (${formatNumber(value)})
 
 function whenWords(seconds, now) {
   if (seconds === null) return "Try again later.";
-  if (seconds <= SOON_SECONDS) return `Try again in ${seconds === 1 ? "1 second" : `${seconds} seconds`}.`;
+  if (seconds <= SOON_SECONDS)
+    return `Try again in ${seconds === 1 ? "1 second" : `${seconds} seconds`}.`;
   // The minute that follows: at the one before, it would still be too early.
   const moment = new Date(now.getTime() + seconds * 1000 + 59_999);
   const at = (parts) => new Intl.DateTimeFormat("en", parts).format(moment);

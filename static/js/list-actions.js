@@ -10,9 +10,9 @@ export class ListActions {
   #renaming = null;
 
   /**
-   * @param {{list, search, thread, drafts, field, node: Element, showUndo, notice, confirmed, undoSeconds, onOpen,
-   *   onRename, onNothingLeft}} page  `field`: the composer; `node`: the list's element; `onRename` gets the
-   *   id of the thread whose title is edited, or null
+   * @param {{list, search, thread, drafts, field, node: Element, showUndo, notice, confirmed,
+   *   undoSeconds, onOpen, onRename, onNothingLeft}} page  `field`: the composer; `node`: the
+   *   list's element; `onRename` gets the id of the thread whose title is edited, or null
    */
   constructor(page) {
     this.page = page;
@@ -42,7 +42,8 @@ export class ListActions {
 
   /** What can be brought back is deleted without a question. */
   onForget = async (id, title) => {
-    const { list, search, thread, drafts, showUndo, notice, confirmed, undoSeconds, onOpen } = this.page;
+    const { list, search, thread, drafts, showUndo, notice, confirmed, undoSeconds, onOpen } =
+      this.page;
     const name = `“${visible(title || "Untitled")}”`;
     const seconds = undoSeconds();
     if (!seconds && !(await confirmed(`Delete ${name}?`))) return;
@@ -57,7 +58,8 @@ export class ListActions {
     drafts.forget(id);
     await search.refresh();
     keepFocus();
-    if (until !== null) showUndo(`Deleted ${name}.`, () => this.#restore(id, words, wasOpen), seconds);
+    if (until !== null)
+      showUndo(`Deleted ${name}.`, () => this.#restore(id, words, wasOpen), seconds);
   };
 
   async #restore(id, words, wasOpen) {

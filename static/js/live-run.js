@@ -46,7 +46,11 @@ export class LiveRun {
     if (this.#thread.state.loading) this.#thread.reload();
   }
 
-  /** Go on with a run that was begun elsewhere, or before the page was loaded. @param {object} loaded  the thread */
+  /**
+   * Go on with a run that was begun elsewhere, or before the page was loaded.
+   *
+   * @param {object} loaded  the thread
+   */
   attach({ id, run }) {
     const message = this.#thread.state.messages.find((item) => item.id === run.message_id);
     const parts = message.parts.slice(run.first_part).map(toAccumulated);
@@ -59,7 +63,10 @@ export class LiveRun {
     return this.follow(turn, { cursor: run.cursor, parts, threadId: id });
   }
 
-  /** @param {{isElsewhere?: boolean}} source  `isElsewhere`: it goes on from other messages than those shown */
+  /**
+   * @param {{isElsewhere?: boolean}} source  `isElsewhere`: it goes on from other messages than
+   *   those shown
+   */
   async follow(turn, source) {
     const { signal } = this.#reader;
     let end;
@@ -87,7 +94,8 @@ export class LiveRun {
       signal,
       onMessage: (message) => {
         turn.take(message);
-        for (const settled of turn.newlySettled()) thread.set({ messages: settledIn(thread.state.messages, settled) });
+        for (const settled of turn.newlySettled())
+          thread.set({ messages: settledIn(thread.state.messages, settled) });
         if (!signal.aborted) this.show(turn);
       },
       onEvent: (event) => {
@@ -121,7 +129,12 @@ export class LiveRun {
     const { state } = this.#thread;
     const interrupts = keyed([...state.interrupts, ...turn.interrupts], state.interrupts);
     const runState = interrupts.length ? "waiting" : "finished";
-    this.#thread.set({ run: null, runState, interrupts, decisions: decisionsBut(state.decisions, "sending") });
+    this.#thread.set({
+      run: null,
+      runState,
+      interrupts,
+      decisions: decisionsBut(state.decisions, "sending"),
+    });
     this.show(turn);
     this.#wake();
   }

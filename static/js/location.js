@@ -6,7 +6,9 @@ export const currentVersion = () => new URLSearchParams(location.search).get("ve
 
 export const urlOf = (id, version = null, message = null) => {
   if (id === null) return location.pathname;
-  const named = Object.entries({ thread: id, version, message }).filter(([, value]) => value !== null);
+  const named = Object.entries({ thread: id, version, message }).filter(
+    ([, value]) => value !== null,
+  );
   return `${location.pathname}?${new URLSearchParams(named)}`;
 };
 
@@ -21,7 +23,10 @@ export function takeMessage() {
 /** In the tab's storage: the thread that has begun here last, until another one is opened. */
 const BEGUN = "begun-thread";
 
-/** A new thread has its id. A reload that is on its way by now still goes to the address before this one. */
+/**
+ * A new thread has its id. A reload that is on its way by now still goes to the address before this
+ * one.
+ */
 export function showBegun(id) {
   try {
     sessionStorage.setItem(BEGUN, id);

@@ -1,6 +1,6 @@
 /**
- * The form to log in, loaded with its styles when somebody has to. It stays until somebody is logged in, and
- * keeps nothing of what is typed.
+ * The form to log in, loaded with its styles when somebody has to. It stays until somebody is
+ * logged in, and keeps nothing of what is typed.
  */
 
 import { styled } from "./styles.js";
@@ -8,7 +8,8 @@ import { styled } from "./styles.js";
 await styled("login");
 
 const ERRORS = {
-  unauthenticated: "This key or token is not valid. Check that it is whole; it may have expired or been revoked.",
+  unauthenticated:
+    "This key or token is not valid. Check that it is whole; it may have expired or been revoked.",
 };
 
 export class LoginDialog {
@@ -57,7 +58,8 @@ export class LoginDialog {
     this.#mayType = false;
     this.#show(
       "You are not logged in",
-      "The proxy in front of this server logs people in. Reload the page to log in there: what you wrote is kept.",
+      "The proxy in front of this server logs people in. " +
+        "Reload the page to log in there: what you wrote is kept.",
       "Reload",
     );
   }

@@ -13,7 +13,16 @@ import { InspectorPanel } from "./inspector-panel.js";
 import { nameOfInterrupt } from "./interrupt-view.js";
 import { keyActions } from "./key-actions.js";
 import { ListActions } from "./list-actions.js";
-import { currentVersion, firstId, leaveBegun, showBegun, showId, showVersion, takeMessage, urlOf } from "./location.js";
+import {
+  currentVersion,
+  firstId,
+  leaveBegun,
+  showBegun,
+  showId,
+  showVersion,
+  takeMessage,
+  urlOf,
+} from "./location.js";
 import { Models } from "./models.js";
 import { loaded, Notice } from "./notice.js";
 import { listen } from "./page-events.js";
@@ -177,8 +186,22 @@ const thread = new ThreadStore({
 thread.graph = graphs.chosen;
 
 const words = new Words({ drafts, composer, thread, notice });
-const editing = new Editing({ thread, drafts, composer, follower, notice, onChange: () => painting.thread() });
-const questions = new Questions({ log, panel: element("approvals"), composer, follower, thread, approvals });
+const editing = new Editing({
+  thread,
+  drafts,
+  composer,
+  follower,
+  notice,
+  onChange: () => painting.thread(),
+});
+const questions = new Questions({
+  log,
+  panel: element("approvals"),
+  composer,
+  follower,
+  thread,
+  approvals,
+});
 const reading = new Reading({
   ...{ thread, follower, log, scroller, status, notice },
   onWhole() {
@@ -218,7 +241,19 @@ const painting = new Painting({
   ...{ about, thread, list, search, roving, follower, composer, editing, forms, drafts },
   ...{ announcer, notice, graphs, models, panels, session, approvals, inspector, listActions },
   threadActions: threadActions({
-    ...{ thread, editing, questions, words, drafts, composer, follower, notice, log, scroller, status },
+    ...{
+      thread,
+      editing,
+      questions,
+      words,
+      drafts,
+      composer,
+      follower,
+      notice,
+      log,
+      scroller,
+      status,
+    },
     ...{ confirmed: ask, onSend: send, onOpen: open },
   }),
   barActions: {
@@ -230,8 +265,13 @@ const painting = new Painting({
     },
     onKeys: keys.onKeys,
     onExport: (format) =>
-      notice.told(loaded(import("./export.js")).then(({ exportThread }) => exportThread(thread.state, format))),
-    onPrint: () => notice.told(loaded(import("./print.js")).then(({ printThread }) => printThread(thread))),
+      notice.told(
+        loaded(import("./export.js")).then(({ exportThread }) =>
+          exportThread(thread.state, format),
+        ),
+      ),
+    onPrint: () =>
+      notice.told(loaded(import("./print.js")).then(({ printThread }) => printThread(thread))),
     onInspect: () => panels.toggle("inspector"),
     onApprove() {
       panels.toggle("approvals");
@@ -251,7 +291,9 @@ const painting = new Painting({
   accountActions: { onLogOut: () => notice.told(session.logOut()) },
 });
 
-/** Nothing stays of whoever was logged in: neither on the page, nor in its memory, nor in storage. */
+/**
+ * Nothing stays of whoever was logged in: neither on the page, nor in its memory, nor in storage.
+ */
 function leave() {
   document.body.hidden = true;
   thread.leave();

@@ -1,9 +1,9 @@
 /**
- * Markdown and code to DOM: the one module that makes elements out of text with markup in it. Everything goes through
- * DOMPurify, as a fragment.
+ * Markdown and code to DOM: the one module that makes elements out of text with markup in it.
+ * Everything goes through DOMPurify, as a fragment.
  *
- * While a text streams only its last blocks are made again (`blocks.js`); what is half typed is closed for the eye by
- * remend, which is loaded with the first text that streams.
+ * While a text streams only its last blocks are made again (`blocks.js`); what is half typed is
+ * closed for the eye by remend, which is loaded with the first text that streams.
  */
 
 import "../vendor/dompurify/purify.min.js";
@@ -54,7 +54,8 @@ class MarkdownView {
 
   update(text, streaming) {
     if (text === this.#text && streaming === this.#streaming && this.#shown.length) return;
-    if (streaming && !this.#streaming && !remend) loadRemend(() => this.#streaming && this.#pace.soon());
+    if (streaming && !this.#streaming && !remend)
+      loadRemend(() => this.#streaming && this.#pace.soon());
     this.#text = text;
     this.#streaming = streaming;
     if (streaming) this.#pace.soon();
@@ -66,11 +67,15 @@ class MarkdownView {
     return this.#draw(blocks, this.#shown.splice(from));
   }
 
-  /** Draw blocks in place of those that are known; very many of them in several tasks, and then a promise of the end is returned. */
+  /**
+   * Draw blocks in place of those that are known; very many of them in several tasks, and then a
+   * promise of the end is returned.
+   */
   #draw(blocks, known) {
     const end = endOfTask(blocks);
     this.#place(blocks.slice(0, end), known);
-    if (end < blocks.length) return nextTask().then(() => this.#draw(blocks.slice(end), known.slice(end)));
+    if (end < blocks.length)
+      return nextTask().then(() => this.#draw(blocks.slice(end), known.slice(end)));
     for (const { element } of known.slice(end)) element.remove();
     return undefined;
   }
@@ -92,18 +97,25 @@ const nextTask = () => new Promise((resolve) => setTimeout(resolve));
 /** How many blocks are drawn in one task. */
 function endOfTask(blocks) {
   let elements = 0;
-  const past = blocks.findIndex((block) => (elements += block.elements + LIMITS.elementsPerBlock) > LIMITS.elementsPerTask);
+  const past = blocks.findIndex(
+    (block) => (elements += block.elements + LIMITS.elementsPerBlock) > LIMITS.elementsPerTask,
+  );
   return past < 0 ? blocks.length : Math.max(past, 1);
 }
 
 /** Whether a block is what is shown in its place. */
-const isSame = ({ text, markup }, known) => known !== undefined && known.markup === markup && (markup !== null || known.text === text);
+const isSame = ({ text, markup }, known) =>
+  known !== undefined && known.markup === markup && (markup !== null || known.text === text);
 
-/** The elements of blocks. All HTML is cleaned at once: DOMPurify takes longer to begin than for a block. */
+/**
+ * The elements of blocks. All HTML is cleaned at once: DOMPurify takes longer to begin than for a
+ * block.
+ */
 function* elementsOf(blocks) {
   const markup = blocks.map((block) => `<div class="block">${block.markup ?? ""}</div>`).join("");
   const elements = [...DOMPurify.sanitize(markup, CLEAN).children];
-  for (const [i, block] of blocks.entries()) yield block.markup === null ? plainElement(block.text) : furnished(elements[i]);
+  for (const [i, block] of blocks.entries())
+    yield block.markup === null ? plainElement(block.text) : furnished(elements[i]);
 }
 
 function plainElement(text) {
@@ -116,14 +128,18 @@ function plainElement(text) {
 function furnished(block) {
   for (const table of block.querySelectorAll("table")) inScroller(table);
   for (const pre of block.querySelectorAll("pre")) withCopy(pre);
-  for (const element of block.querySelectorAll("pre > code[class^='language-']")) onceLoaded(() => paintLater(element));
+  for (const element of block.querySelectorAll("pre > code[class^='language-']"))
+    onceLoaded(() => paintLater(element));
   keepDates(block);
   return block;
 }
 
 /** Code that was shown before its colours were loaded. */
 function paintLater(element) {
-  const markup = highlighted(element.textContent, languageOf(element.className.replace("language-", "")));
+  const markup = highlighted(
+    element.textContent,
+    languageOf(element.className.replace("language-", "")),
+  );
   if (markup !== null) element.replaceChildren(DOMPurify.sanitize(markup, CLEAN));
 }
 
@@ -134,7 +150,8 @@ function keepDates(block) {
   while (texts.nextNode()) found.push(texts.currentNode);
   for (const text of found.filter(({ parentElement }) => !parentElement.closest("pre"))) {
     const pieces = splitAtDates(text.data);
-    if (pieces.length > 1) text.replaceWith(...pieces.map((piece, i) => (i % 2 ? dateElement(piece) : piece)));
+    if (pieces.length > 1)
+      text.replaceWith(...pieces.map((piece, i) => (i % 2 ? dateElement(piece) : piece)));
   }
 }
 

@@ -25,12 +25,15 @@ import { versionsView } from "./versions-view.js";
 
 /**
  * @param {object} message
- * @param {{answers: object, decisions: object, asker: string | null, tools, editing, dropped: number, idle: boolean}} about
- *   `editing`: `{text, error?}` of a message that is edited; `dropped`: messages that do not follow an edit
+ * @param {{answers: object, decisions: object, asker: string | null, tools, editing, dropped:
+ *   number, idle: boolean}} about `editing`: `{text, error?}` of a message that is edited;
+ *   `dropped`: messages that do not follow an edit
  * @param {{onAnswer, onDecide, onEdit, onEditInput, onEdited, onRegenerate, onLook}} actions
  */
 export const messageView = (message, about, actions) =>
-  message.role === "user" ? userMessage(message, about, actions) : assistantMessage(message, about, actions);
+  message.role === "user"
+    ? userMessage(message, about, actions)
+    : assistantMessage(message, about, actions);
 
 function userMessage(message, { editing, dropped, idle }, actions) {
   const text = textOf(message);
@@ -43,11 +46,19 @@ function userMessage(message, { editing, dropped, idle }, actions) {
       </div>
       <div class="actions">
         ${text ? copyButton(message) : nothing}
-        ${message.id && idle
-          ? html`<button type="button" class="icon-button" aria-label="Edit message" title="Edit" @click=${() => actions.onEdit(message.id)}>
-              ${icons.pencil}
-            </button>`
-          : nothing}
+        ${
+          message.id && idle
+            ? html`<button
+                type="button"
+                class="icon-button"
+                aria-label="Edit message"
+                title="Edit"
+                @click=${() => actions.onEdit(message.id)}
+              >
+                ${icons.pencil}
+              </button>`
+            : nothing
+        }
         ${sentAt(message)}
       </div>
       ${versionsView(message, actions.onLook)}
@@ -57,13 +68,20 @@ function userMessage(message, { editing, dropped, idle }, actions) {
 
 const sentAt = ({ createdAt }) =>
   createdAt
-    ? html`<time class="figures sent-at" datetime=${createdAt} title=${formatInstant(createdAt)} data-shown=${formatMoment(createdAt)}></time>`
+    ? html`<time
+        class="figures sent-at"
+        datetime=${createdAt}
+        title=${formatInstant(createdAt)}
+        data-shown=${formatMoment(createdAt)}
+      ></time>`
     : nothing;
 
 const fitEditor = (field) => field && queueMicrotask(() => fitHeight(field, 0.6));
 
 const left = (count) =>
-  count === 1 ? "The message that follows stays with this version." : `The ${count} messages that follow stay with this version.`;
+  count === 1
+    ? "The message that follows stays with this version."
+    : `The ${count} messages that follow stay with this version.`;
 
 function editor(message, { text, error }, dropped, actions) {
   const submit = (event) => {
@@ -97,7 +115,11 @@ function editor(message, { text, error }, dropped, actions) {
         }}
         @keydown=${keys}
       ></textarea>
-      ${error ? html`<p class="question-failed" role="alert">${icons.warning} Not sent. ${error}</p>` : nothing}
+      ${
+        error
+          ? html`<p class="question-failed" role="alert">${icons.warning} Not sent. ${error}</p>`
+          : nothing
+      }
       <div class="editor-bar">
         <span class="muted">${dropped ? left(dropped) : nothing}</span>
         <button type="button" class="quiet" @click=${() => actions.onEdit(null)}>Cancel</button>
@@ -111,20 +133,32 @@ function assistantMessage(message, about, actions) {
   const { parts, running } = message;
   const speakers = speakersOf(message);
   return html`
-    <article class="message assistant" aria-label="Assistant" aria-busy=${Boolean(running)} data-message=${message.id ?? nothing}>
+    <article
+      class="message assistant"
+      aria-label="Assistant"
+      aria-busy=${Boolean(running)}
+      data-message=${message.id ?? nothing}
+    >
       ${repeat(
         parts,
         (part, index) => `${part.key ?? index}-${part.type}`,
         (part, index) => html`${speaker(speakers[index])}${partView(part, about, actions)}`,
       )}
-      ${running && isWaiting(parts) ? html`<p class="waiting" aria-hidden="true"><i></i><i></i><i></i></p>` : nothing}
-      ${mark(message)} ${running ? versionsView(message, actions.onLook) : footer(message, about, actions)}
+      ${
+        running && isWaiting(parts)
+          ? html`<p class="waiting" aria-hidden="true"><i></i><i></i><i></i></p>`
+          : nothing
+      }
+      ${mark(message)}
+      ${running ? versionsView(message, actions.onLook) : footer(message, about, actions)}
     </article>
   `;
 }
 
 const speaker = (name) =>
-  name ? html`<p class="speaker"><span class="visually-hidden">From </span>${visible(name)}</p>` : nothing;
+  name
+    ? html`<p class="speaker"><span class="visually-hidden">From </span>${visible(name)}</p>`
+    : nothing;
 
 /** Nothing on the screen says that work goes on. */
 function isWaiting(parts) {
@@ -136,7 +170,10 @@ function isWaiting(parts) {
 
 const VIEWS = {
   text: (part) =>
-    html`<div class="markdown ${part.open ? "streaming" : ""}" ${markdown(part.text, Boolean(part.open))}></div>`,
+    html`<div
+      class="markdown ${part.open ? "streaming" : ""}"
+      ${markdown(part.text, Boolean(part.open))}
+    ></div>`,
   reasoning: (part) => html`
     <details class="reasoning" ?open=${part.open}>
       <summary>${icons.thought} ${part.open ? "Thinking" : "Thought"}</summary>
@@ -149,7 +186,9 @@ const VIEWS = {
     if (part.approval) return gatedCall(part, about, actions);
     if (toolName !== SELECT) return toolCard(part);
     const answer = about.answers[toolCallId];
-    return selection(part, answer, (result) => actions.onAnswer(toolCallId, result)) ?? toolCard(part);
+    return (
+      selection(part, answer, (result) => actions.onAnswer(toolCallId, result)) ?? toolCard(part)
+    );
   },
 };
 
@@ -174,9 +213,16 @@ const MARKS = {
 
 function mark({ ended, error, finishReason, parts, running }) {
   if (running) return nothing;
-  if (error) return html`<p class="mark danger">${icons.warning} Failed: ${error.message}${error.id ? html` <small>Error ${error.id}</small>` : nothing}</p>`;
+  if (error)
+    return html`<p class="mark danger">
+      ${icons.warning} Failed:
+      ${error.message}${error.id ? html` <small>Error ${error.id}</small>` : nothing}
+    </p>`;
   if (ended?.reason === "limit") {
-    return html`<p class="mark">${icons.stopped} Stopped: ${String(ended.limit).replaceAll("_", " ")} of ${ended.value} reached</p>`;
+    return html`<p class="mark">
+      ${icons.stopped} Stopped: ${String(ended.limit).replaceAll("_", " ")} of ${ended.value}
+      reached
+    </p>`;
   }
   const isEmpty = !ended && finishReason === "other" && parts.at(-1)?.type !== "text";
   const word = isEmpty ? "The model gave no answer" : MARKS[ended?.reason ?? finishReason];
@@ -186,12 +232,21 @@ function mark({ ended, error, finishReason, parts, running }) {
 function footer(message, { idle, thumbs }, actions) {
   return html`
     <div class="actions">
-      ${versionsView(message, actions.onLook)} ${canBeCopied(message) ? copyButton(message) : nothing}
-      ${message.id && idle
-        ? html`<button type="button" class="icon-button" aria-label="Regenerate reply" title="Regenerate" @click=${() => actions.onRegenerate(message.id)}>
-            ${icons.again}
-          </button>`
-        : nothing}
+      ${versionsView(message, actions.onLook)}
+      ${canBeCopied(message) ? copyButton(message) : nothing}
+      ${
+        message.id && idle
+          ? html`<button
+              type="button"
+              class="icon-button"
+              aria-label="Regenerate reply"
+              title="Regenerate"
+              @click=${() => actions.onRegenerate(message.id)}
+            >
+              ${icons.again}
+            </button>`
+          : nothing
+      }
       ${thumbs?.()}
       <span class="figures">${figures(message)}</span>
     </div>
@@ -202,12 +257,19 @@ function figures({ timing, usage }) {
   const words = [];
   if (timing) words.push(formatMs(timing.totalMs));
   if (timing?.firstMs !== undefined) words.push(`first word ${formatMs(timing.firstMs)}`);
-  if (usage?.inputTokens) words.push(`${formatNumber(usage.inputTokens)} → ${formatNumber(usage.outputTokens)} tokens`);
+  if (usage?.inputTokens)
+    words.push(`${formatNumber(usage.inputTokens)} → ${formatNumber(usage.outputTokens)} tokens`);
   return words.join(" · ");
 }
 
 const copyButton = (message) => html`
-  <button type="button" class="icon-button copy-message" aria-label="Copy message" title="Copy" @click=${({ currentTarget }) => copy(answerText(message), currentTarget)}>
+  <button
+    type="button"
+    class="icon-button copy-message"
+    aria-label="Copy message"
+    title="Copy"
+    @click=${({ currentTarget }) => copy(answerText(message), currentTarget)}
+  >
     ${icons.copy}
   </button>
 `;

@@ -14,9 +14,17 @@ export const newQuestion = (text, images = []) => {
   return { key: newKey(), id: null, role: "user", parts, createdAt: new Date().toISOString() };
 };
 
-export const newAnswer = () => ({ key: newKey(), id: null, role: "assistant", parts: [], steps: [] });
+export const newAnswer = () => ({
+  key: newKey(),
+  id: null,
+  role: "assistant",
+  parts: [],
+  steps: [],
+});
 
-/** The messages of a snapshot; those that are known keep their keys and what only the page knows. */
+/**
+ * The messages of a snapshot; those that are known keep their keys and what only the page knows.
+ */
 export function hydrated(snapshot, shown) {
   const known = new Map(shown.map((message) => [message.id, message]));
   return snapshot.map((message) => {
@@ -32,8 +40,9 @@ export function hydrated(snapshot, shown) {
 }
 
 /**
- * The newest messages of a snapshot behind the earlier ones that are shown. None of these has changed
- * if the first message of the snapshot is among them; else there may be a gap, and they are dropped.
+ * The newest messages of a snapshot behind the earlier ones that are shown. None of these has
+ * changed if the first message of the snapshot is among them; else there may be a gap, and they are
+ * dropped.
  *
  * @returns {{messages, hasEarlier: boolean}}
  */
@@ -55,7 +64,10 @@ export function restored(before, shown) {
 function withSpeakers(message, before) {
   if (!before?.steps || before.parts.length !== message.parts.length) return message;
   const seen = new Map(before.steps.map((step) => [step.stepId, step]));
-  const parts = message.parts.map((part, index) => ({ ...part, stepId: before.parts[index].stepId }));
+  const parts = message.parts.map((part, index) => ({
+    ...part,
+    stepId: before.parts[index].stepId,
+  }));
   const steps = message.steps.map((step) => {
     const { node, namespace } = seen.get(step.stepId) ?? {};
     return { node, namespace, ...step };

@@ -19,7 +19,10 @@ export function outboxView(items, state, actions) {
   return repeat(
     items,
     ({ id }) => id,
-    (item) => (item.queued ? inQueue(item, item === first ? why : undefined, state, actions) : unsent(item, actions)),
+    (item) =>
+      item.queued
+        ? inQueue(item, item === first ? why : undefined, state, actions)
+        : unsent(item, actions),
   );
 }
 
@@ -34,7 +37,10 @@ const WHY = {
 };
 
 const bubble = ({ text, images }) => html`
-  <div class="bubble">${imagesView(imageParts(images))} ${text ? html`<p class="said">${withDates(text)}</p>` : nothing}</div>
+  <div class="bubble">
+    ${imagesView(imageParts(images))}
+    ${text ? html`<p class="said">${withDates(text)}</p>` : nothing}
+  </div>
 `;
 
 const unsent = (item, actions) => html`
@@ -42,7 +48,9 @@ const unsent = (item, actions) => html`
     ${bubble(item)}
     <div class="actions">
       <span class="mark">${icons.warning} Not sent yet</span>
-      <button type="button" class="quiet" @click=${() => actions.onWithdraw(item)}>Take back</button>
+      <button type="button" class="quiet" @click=${() => actions.onWithdraw(item)}>
+        Take back
+      </button>
     </div>
   </article>
 `;
@@ -51,8 +59,15 @@ const inQueue = (item, why, { run }, actions) => html`
   <article class="message user unsent queued" aria-label="Queued message">
     ${bubble(item)}
     <div class="actions queue-bar">
-      <span class="mark">${icons.clock} Queued${why ? html`<span class="queue-why">${why}</span>` : nothing}</span>
-      <button type="button" class="quiet" title=${run ? "Stops the reply" : nothing} @click=${() => actions.onSendNow(item)}>
+      <span class="mark"
+        >${icons.clock} Queued${why ? html`<span class="queue-why">${why}</span>` : nothing}</span
+      >
+      <button
+        type="button"
+        class="quiet"
+        title=${run ? "Stops the reply" : nothing}
+        @click=${() => actions.onSendNow(item)}
+      >
         ${run ? "Stop and send" : "Send"}
       </button>
       <button type="button" class="quiet" @click=${() => actions.onWithdraw(item)}>Edit</button>

@@ -14,7 +14,8 @@ import { randomHex } from "./secure-context.js";
  * @param {object[]} images  see `attachments.js`; they are not in the body that is kept
  */
 export function newItem(text, threadId, before, { graph, ...further } = {}, images = []) {
-  const where = threadId === null ? placeOfNew(before, graph) : { thread_id: threadId, must_exist: true };
+  const where =
+    threadId === null ? placeOfNew(before, graph) : { thread_id: threadId, must_exist: true };
   const id = `msg_${randomHex(16)}`;
   const message = { id, parts: text ? [{ type: "text", text }] : [] };
   return { id, text, images, key: randomHex(32), body: { ...where, message, ...further } };
@@ -23,7 +24,10 @@ export function newItem(text, threadId, before, { graph, ...further } = {}, imag
 /** A thread belongs to the graph that its first message names. */
 function placeOfNew(before, graph) {
   const named = before ? before.body.graph : graph;
-  return { thread_id: before?.body.thread_id ?? `thread_${randomHex(20)}`, ...(named ? { graph: named } : {}) };
+  return {
+    thread_id: before?.body.thread_id ?? `thread_${randomHex(20)}`,
+    ...(named ? { graph: named } : {}),
+  };
 }
 
 /** The body of an item, with its images. */
@@ -38,7 +42,9 @@ export const isWhole = ({ images = [] }) => images.every(({ dataUrl }) => dataUr
 
 export const without = (items, id) => items.filter((item) => item.id !== id);
 
-/** Those that are not in the thread yet: a message comes through though the answer to it is lost. */
+/**
+ * Those that are not in the thread yet: a message comes through though the answer to it is lost.
+ */
 export function notSaid(items, messages) {
   const said = new Set(messages.map(({ id }) => id));
   return items.filter(({ id }) => !said.has(id));

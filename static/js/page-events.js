@@ -1,4 +1,7 @@
-/** What the browser tells the page: clicks outside the views, history, the network, coming and going. */
+/**
+ * What the browser tells the page: clicks outside the views, history, the network, coming and
+ * going.
+ */
 
 import { copy } from "./clipboard.js";
 import { isComposing } from "./keys.js";
@@ -8,11 +11,13 @@ import { lighten } from "./theme.js";
 
 const element = (id) => document.getElementById(id);
 
-const NOT_COPIED = "The browser did not let this page copy. Select the text, and copy it with the keyboard.";
+const NOT_COPIED =
+  "The browser did not let this page copy. Select the text, and copy it with the keyboard.";
 const BROKEN = "Something on this page has failed. Reload it: what you have written is kept.";
 
 /**
- * @param {{thread, follower, panels, session, reading, notice, onOpen, onSeen}} page  `onSeen`: the page comes into view
+ * @param {{thread, follower, panels, session, reading, notice, onOpen, onSeen}} page  `onSeen`: the
+ *   page comes into view
  */
 export function listen(page) {
   listenToFaults(page);
@@ -57,7 +62,8 @@ function listenToRegions({ thread, follower, panels, notice, onOpen }) {
     if (button) copy(button.closest(".code").querySelector("code").textContent, button);
   });
   log.addEventListener("copied", ({ detail }) => {
-    if (detail.state === "failed") notice.say(detail.error instanceof NotLoaded ? detail.error.message : NOT_COPIED);
+    if (detail.state === "failed")
+      notice.say(detail.error instanceof NotLoaded ? detail.error.message : NOT_COPIED);
     else element("status").textContent = "Copied";
   });
 }
@@ -68,14 +74,16 @@ function listenToKeys({ thread, panels }) {
     if (event.key !== "Escape" || isComposing(event) || event.defaultPrevented || isOpen) return;
     if (panels.closeDrawer()) return;
     if (thread.busy) thread.stop();
-    else if (event.target === element("message")) element("scroller").focus({ preventScroll: true });
+    else if (event.target === element("message"))
+      element("scroller").focus({ preventScroll: true });
   });
 }
 
 function listenToVisits({ thread, session, reading, onOpen, onSeen }) {
   addEventListener("popstate", () => {
     // A link to a place in the page is no way to another thread.
-    if (currentId() !== thread.state.id || currentVersion() !== thread.state.looksAt) onOpen(currentId(), { isBack: true });
+    if (currentId() !== thread.state.id || currentVersion() !== thread.state.looksAt)
+      onOpen(currentId(), { isBack: true });
   });
   document.addEventListener("visibilitychange", () => {
     if (document.hidden) return;

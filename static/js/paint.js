@@ -31,7 +31,9 @@ export class Pace {
   /** The method that does it again at its end. */
   #again = null;
 
-  /** @param {() => Promise<void> | undefined} work  returns a promise if it goes on in further tasks */
+  /**
+   * @param {() => Promise<void> | undefined} work  returns a promise if it goes on in further tasks
+   */
   constructor(work) {
     this.#work = work;
   }
@@ -59,7 +61,8 @@ export class Pace {
   }
 
   #measure({ at, isHidden }) {
-    // The browser lays out what was made before it comes to this. In a hidden tab it comes late, whatever the work was.
+    // The browser lays out what was made before it comes to this. In a hidden tab it comes late,
+    // whatever the work was.
     setTimeout(() => {
       const took = isHidden || document.hidden ? 0 : performance.now() - at;
       this.#restsUntil = took > SLOW_MS ? performance.now() + REST * took : 0;

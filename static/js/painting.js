@@ -1,4 +1,7 @@
-/** What is painted where: each painter shows one region of the page as things are, at most once a frame. */
+/**
+ * What is painted where: each painter shows one region of the page as things are, at most once a
+ * frame.
+ */
 
 import { render } from "../vendor/lit-html/lit-html.js";
 import { barView, noteView } from "./bar-view.js";
@@ -27,9 +30,10 @@ export class Painting {
 
   /**
    * @param {object} page
-   *   `about`: `{model, examples, limit, renaming, asker, tools}`; and thread, list, search, roving, follower, composer,
-   *   editing, forms, drafts, announcer, notice, graphs, models, panels, session, approvals, inspector; `actions`: threadActions,
-   *   listActions, barActions, approvalActions, accountActions
+   *   `about`: `{model, examples, limit, renaming, asker, tools}`; and thread, list, search,
+   *   roving, follower, composer, editing, forms, drafts, announcer, notice, graphs, models,
+   *   panels, session, approvals, inspector; `actions`: threadActions, listActions, barActions,
+   *   approvalActions, accountActions
    */
   constructor(page) {
     this.page = page;
@@ -53,7 +57,9 @@ export class Painting {
     this.#log(state);
     if (this.#looksAt !== state.looksAt) forms.again();
     this.#looksAt = state.looksAt;
-    forms.restore(state.looksAt === null && state.run === null && !state.loading && state.messages.length > 0);
+    forms.restore(
+      state.looksAt === null && state.run === null && !state.loading && state.messages.length > 0,
+    );
     element("latest").hidden = follower.pinned;
     composer.show(thread.busy, Boolean(state.run?.stopping));
     announcer.follow(state);
@@ -71,7 +77,8 @@ export class Painting {
     const change = () => render(threadView(state, shown, threadActions), log);
     const first = log.querySelector("article");
     const key = state.messages[0]?.key;
-    const isEarlier = this.#firstKey !== key && state.messages.some((one) => one.key === this.#firstKey);
+    const isEarlier =
+      this.#firstKey !== key && state.messages.some((one) => one.key === this.#firstKey);
     this.#firstKey = key;
     if (isEarlier && first && !follower.pinned) follower.keep(first, change);
     else change();
@@ -81,12 +88,17 @@ export class Painting {
     const { about, thread, list, search, roving, drafts, listActions } = this.page;
     const { id, title, missing, messages, runState } = thread.state;
     const open = id && !missing && messages.length ? { id, title, run_state: runState } : null;
-    const foundView = search.isOn && this.#view("foundView", () => import("./search-view.js"), this.list);
+    const foundView =
+      search.isOn && this.#view("foundView", () => import("./search-view.js"), this.list);
     if (search.isOn && !foundView) return;
     const shown = search.isOn ? this.#rows.found : this.#rows.all;
     const view = search.isOn
       ? foundView(search.state, id, listActions)
-      : threadsView(list.state, { openId: id, open, renaming: about.renaming, unsent: drafts.unsent }, listActions);
+      : threadsView(
+          list.state,
+          { openId: id, open, renaming: about.renaming, unsent: drafts.unsent },
+          listActions,
+        );
     render(view, shown);
     if (!shown.isConnected) element("thread-list").replaceChildren(shown);
     const row = listActions.linkOf(id);
@@ -95,7 +107,10 @@ export class Painting {
     roving.update();
   });
 
-  /** A view, once it is loaded, which is painted then. What cannot be loaded is asked for again by the next painting. */
+  /**
+   * A view, once it is loaded, which is painted then. What cannot be loaded is asked for again by
+   * the next painting.
+   */
   #view(name, load, paint) {
     const keep = (loaded) => {
       this.#views[name] = loaded[name];
@@ -122,7 +137,10 @@ export class Painting {
   });
 
   #shownInBar() {
-    const { thread: { state }, graphs } = this.page;
+    const {
+      thread: { state },
+      graphs,
+    } = this.page;
     return { saved: isSaved(state), graph: graphs.of(state), isNew: isOpenToChoice(state) };
   }
 

@@ -52,7 +52,8 @@ export class Panels {
   }
 
   #place() {
-    const kept = (name, otherwise) => (localStorage.getItem(`panel-${name}`) ?? otherwise) === "open";
+    const kept = (name, otherwise) =>
+      (localStorage.getItem(`panel-${name}`) ?? otherwise) === "open";
     this.#panels.threads.hidden = NARROW.matches || !kept("threads", "open");
     this.#panels.inspector.hidden = NARROW.matches || !kept("inspector", "closed");
     this.#panels.approvals.hidden = true;

@@ -17,13 +17,21 @@ export const SELECT = "request_user_selection";
 export const isDrawn = ({ toolName }) => toolName === RENDER || toolName === SELECT;
 
 /** The approval that a form here asks for; a graph of another's own asks by an interrupt. */
-const approvalOf = ({ disposition, approval }) => (disposition === "approval" ? approval : undefined);
+const approvalOf = ({ disposition, approval }) =>
+  disposition === "approval" ? approval : undefined;
 
 /** The accumulator's form of a part of the snapshot: what a live run's stream goes on from. */
 export function toAccumulated(part) {
   if (part.type !== "tool-call") return { ...part, status: { type: "running" } };
   const { toolCallId, toolName, argsText, ms } = part;
-  const call = { type: "tool-call", toolCallId, toolName, argsText, ms, approval: approvalOf(part) };
+  const call = {
+    type: "tool-call",
+    toolCallId,
+    toolName,
+    argsText,
+    ms,
+    approval: approvalOf(part),
+  };
   if (part.state !== "pending") {
     const { args, result, isError } = part;
     const status = { type: "complete", reason: "stop" };
@@ -42,7 +50,11 @@ export function toAccumulated(part) {
  * The shown form of an accumulated part; `end` is how its call ended, if its result was streamed.
  * `isGated`: the stream has said that the call needs an approval; `ms`: how long its tool ran.
  */
-export function fromAccumulated(part, isLive, { end = part.end, isGated = false, ms = part.ms } = {}) {
+export function fromAccumulated(
+  part,
+  isLive,
+  { end = part.end, isGated = false, ms = part.ms } = {},
+) {
   if (part.type === "text" || part.type === "reasoning") {
     return { type: part.type, text: part.text, open: isLive && part.status.type === "running" };
   }
@@ -60,22 +72,32 @@ export function fromAccumulated(part, isLive, { end = part.end, isGated = false,
 }
 
 /** The shown form of the parts of a message of a thread at rest. */
-export const partsOf = ({ parts, timing }) => parts.map((part) => fromSnapshot(part, timing?.toolMs));
+export const partsOf = ({ parts, timing }) =>
+  parts.map((part) => fromSnapshot(part, timing?.toolMs));
 
 function fromSnapshot(part, toolMs = {}) {
   if (part.type !== "tool-call") return part;
-  if (part.state !== "pending") return Object.hasOwn(toolMs, part.toolCallId) ? { ...part, ms: toolMs[part.toolCallId] } : part;
+  if (part.state !== "pending")
+    return Object.hasOwn(toolMs, part.toolCallId) ? { ...part, ms: toolMs[part.toolCallId] } : part;
   const approval = approvalOf(part);
   const call = { ...part, approval };
   if (approval) return { ...call, state: stateOf(approval) };
-  return isWhole(part.argsText) ? call : { ...call, args: parsePartialJsonObject(part.argsText) ?? {} };
+  return isWhole(part.argsText)
+    ? call
+    : { ...call, args: parsePartialJsonObject(part.argsText) ?? {} };
 }
 
 /** The parts, with one open call brought to its end. */
 export const withSettled = (parts, { tool_call_id: callId, end, result, duration_ms: ms }) =>
   parts.map((part) =>
     part.toolCallId === callId && part.result === undefined
-      ? { ...part, state: end, result, isError: end !== "result" && end !== "shown", ms: ms ?? undefined }
+      ? {
+          ...part,
+          state: end,
+          result,
+          isError: end !== "result" && end !== "shown",
+          ms: ms ?? undefined,
+        }
       : part,
   );
 

@@ -8,7 +8,10 @@ import { withVersions } from "./versions.js";
 
 export class Posts {
   #thread;
-  /** By the id of a thread: `{controller, stops}` of a post that the server has not answered yet, the latest last. */
+  /**
+   * By the id of a thread: `{controller, stops}` of a post that the server has not answered yet,
+   * the latest last.
+   */
   #open = new Map();
 
   /** @param {import("./thread-store.js").ThreadStore} thread */
@@ -21,11 +24,11 @@ export class Posts {
    *
    * @param {object} body
    * @param {object} how
-   *   `before`: the messages that are shown again if it is refused; `learns`: which versions its messages have;
-   *   `item`: the message that waited to be sent; `interrupts`: those that stay open;
-   *   `words`: `{text, images?}` that go back to the field if the thread is gone;
-   *   `onTaken(turn)`; `onTakenLate()`: the thread was left meanwhile; `onRefused(error, before)`: instead of saying so;
-   *   `onAnswered()`: any of these
+   *   `before`: the messages that are shown again if it is refused; `learns`: which versions its
+   *   messages have; `item`: the message that waited to be sent; `interrupts`: those that stay
+   *   open; `words`: `{text, images?}` that go back to the field if the thread is gone;
+   *   `onTaken(turn)`; `onTakenLate()`: the thread was left meanwhile; `onRefused(error, before)`:
+   *   instead of saying so; `onAnswered()`: any of these
    * @param {string} [key]  the same post under the same key begins one run
    */
   async post(body, how, key = randomHex(32)) {
@@ -96,7 +99,16 @@ export class Posts {
     );
     const run = { ...state.run, id: headers.get("X-Run-Id") };
     const graph = state.graph ?? how.item?.body.graph ?? null;
-    const about = { id, graph, messages, run, version: run.id, looksAt: null, loading: false, runState: "live" };
+    const about = {
+      id,
+      graph,
+      messages,
+      run,
+      version: run.id,
+      looksAt: null,
+      loading: false,
+      runState: "live",
+    };
     thread.set({ ...about, interrupts: how.interrupts ?? [], resuming: null });
     how.onTaken?.(turn);
     thread.run.show(turn);
@@ -106,7 +118,10 @@ export class Posts {
     if (run.stopping) thread.stop();
   }
 
-  /** A branch has begun: which versions its messages have by now. What fails is learned at the next load. */
+  /**
+   * A branch has begun: which versions its messages have by now. What fails is learned at the next
+   * load.
+   */
   async #learnVersions(turn) {
     const thread = this.#thread;
     const { id, version } = thread.state;
@@ -130,7 +145,9 @@ export class Posts {
   #say(error, before, again) {
     const thread = this.#thread;
     const { messages } = thread.state;
-    const waiting = messages.map((message) => (message.running ? { ...message, running: false } : message));
+    const waiting = messages.map((message) =>
+      message.running ? { ...message, running: false } : message,
+    );
     thread.set({ messages: error.isTransient ? waiting : before });
     thread.fail(error, error.isTransient ? again : null);
     if (!error.isTransient && isOutdated(error)) thread.refresh();

@@ -2,7 +2,10 @@
 
 import { afterPaint } from "./paint.js";
 
-/** Prints it whole: messages that are not loaded yet are loaded first. If one page of them cannot be, nothing is printed. */
+/**
+ * Prints it whole: messages that are not loaded yet are loaded first. If one page of them cannot
+ * be, nothing is printed.
+ */
 export async function printThread(thread) {
   const { id, looksAt } = thread.state;
   const isOpen = () => thread.state.id === id && thread.state.looksAt === looksAt;

@@ -1,4 +1,7 @@
-/** Where the focus is while the person is asked something: nobody who is typing is taken away from it. */
+/**
+ * Where the focus is while the person is asked something: nobody who is typing is taken away from
+ * it.
+ */
 
 import { afterPaint } from "./paint.js";
 import { tell } from "./tabs.js";
@@ -9,7 +12,10 @@ const FREE = "body, #scroller, #composer *";
 const APPROVAL = "form.approval[aria-busy=false]";
 
 export class Questions {
-  /** @param {{log: Element, panel: Element, composer, follower, thread, approvals}} page  `panel`: of the calls of others */
+  /**
+   * @param {{log: Element, panel: Element, composer, follower, thread, approvals}} page  `panel`:
+   *   of the calls of others
+   */
   constructor(page) {
     this.page = page;
   }

@@ -1,4 +1,6 @@
-/** Where a thread is read from: its end, where somebody read before, or a message that was found. */
+/**
+ * Where a thread is read from: its end, where somebody read before, or a message that was found.
+ */
 
 import { showVersion } from "./location.js";
 import { loaded } from "./notice.js";
@@ -14,8 +16,8 @@ export class Reading {
   #goal = null;
 
   /**
-   * @param {{thread, follower, log: Element, scroller: Element, status: Element, notice, onWhole}} page
-   *   `onWhole`: paint what stands before the end
+   * @param {{thread, follower, log: Element, scroller: Element, status: Element, notice, onWhole}}
+   *   page `onWhole`: paint what stands before the end
    */
   constructor(page) {
     this.page = page;
@@ -24,7 +26,8 @@ export class Reading {
   /** Another thread is opened, or the page is left. */
   keep() {
     const { thread, follower } = this.page;
-    if (thread.state.messages.length && !this.#goal) this.#places.keep(thread.state.id, follower.place);
+    if (thread.state.messages.length && !this.#goal)
+      this.#places.keep(thread.state.id, follower.place);
   }
 
   clear() {
@@ -32,7 +35,8 @@ export class Reading {
   }
 
   /**
-   * A thread is loaded. The end of a long one is there at once, what stands before it a moment later.
+   * A thread is loaded. The end of a long one is there at once, what stands before it a moment
+   * later.
    *
    * @param {{isBack: boolean, found: {message: string, words: string[], text: string} | null}} from
    */

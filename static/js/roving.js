@@ -1,6 +1,7 @@
 /**
- * A list that is one stop of the Tab key. In it, arrow keys lead from row to row, and in a row from its
- * link to its buttons and back. Rows are what the views have made of them: this sees elements alone.
+ * A list that is one stop of the Tab key. In it, arrow keys lead from row to row, and in a row from
+ * its link to its buttons and back. Rows are what the views have made of them: this sees elements
+ * alone.
  */
 
 const ROW = "li";
@@ -14,7 +15,10 @@ export class RovingList {
   /** The address of the link that Tab leads to. */
   #current = null;
 
-  /** @param {HTMLElement} list @param {Record<string, (link: HTMLElement) => void>} keys  what further keys do on a row */
+  /**
+   * @param {HTMLElement} list
+   * @param {Record<string, (link: HTMLElement) => void>} keys  what further keys do on a row
+   */
   constructor(list, keys) {
     this.#list = list;
     this.keys = keys;
@@ -56,7 +60,8 @@ export class RovingList {
 
   #key(event) {
     const { key, target, ctrlKey, metaKey, altKey, shiftKey } = event;
-    if (ctrlKey || metaKey || altKey || shiftKey || target.closest("form, [popover], dialog")) return;
+    if (ctrlKey || metaKey || altKey || shiftKey || target.closest("form, [popover], dialog"))
+      return;
     const row = target.closest(ROW);
     const link = linkOf(target.closest(STOP));
     if (!link) return;

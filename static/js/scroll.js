@@ -2,8 +2,8 @@
  * A scroller that follows its content's end, and yields to a person.
  *
  * Positions alone cannot tell a person from a layout change, so only real input lets go: wheel,
- * touch, keys, the scrollbar. Coming down to near the end takes hold again. No clock is asked: a busy
- * browser may scroll long after the input.
+ * touch, keys, the scrollbar. Coming down to near the end takes hold again. No clock is asked: a
+ * busy browser may scroll long after the input.
  *
  * Content may get shorter, too. Where a person reads stays then where it is: the browser anchors
  * what is seen, and a spacer keeps the place at the end that it would have to scroll away from.
@@ -30,7 +30,9 @@ export class Follower {
     const options = { passive: true };
     // Not passive: the browser must ask before it scrolls. Else, on a busy main thread, it scrolls
     // first, and `follow` takes the position back before the event arrives.
-    scroller.addEventListener("wheel", (event) => event.deltaY < 0 && this.#let(), { passive: false });
+    scroller.addEventListener("wheel", (event) => event.deltaY < 0 && this.#let(), {
+      passive: false,
+    });
     scroller.addEventListener("touchmove", () => this.#unlessNear(), options);
     scroller.addEventListener("pointerdown", (event) => {
       const onScrollbar = event.target === scroller && event.offsetX >= scroller.clientWidth;
@@ -61,7 +63,8 @@ export class Follower {
   reveal(element) {
     if (!this.pinned) return;
     this.follow();
-    const over = this.#scroller.getBoundingClientRect().top + MARGIN_PX - element.getBoundingClientRect().top;
+    const over =
+      this.#scroller.getBoundingClientRect().top + MARGIN_PX - element.getBoundingClientRect().top;
     if (over <= 0) return;
     this.#set(false);
     this.#scroller.scrollTop -= over;

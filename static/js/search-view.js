@@ -15,15 +15,26 @@ import { visible } from "./unseen.js";
 export function foundView(search, openId, actions) {
   const { threads, cursor, loading, failure } = search;
   if (failure) return html`<p class="threads-note">${failure}</p>`;
-  if (!threads.length) return html`<p class="threads-note">${loading ? "Searching…" : "No thread has these words."}</p>`;
+  if (!threads.length)
+    return html`<p class="threads-note">
+      ${loading ? "Searching…" : "No thread has these words."}
+    </p>`;
   return html`
     <h3>Found</h3>
     <ul aria-busy=${String(loading)}>
-      ${repeat(threads, ({ id }) => id, (thread) => foundThread(thread, openId, actions))}
+      ${repeat(
+        threads,
+        ({ id }) => id,
+        (thread) => foundThread(thread, openId, actions),
+      )}
     </ul>
-    ${cursor
-      ? html`<button type="button" class="quiet more" @click=${actions.onMoreFound}>Show more threads</button>`
-      : nothing}
+    ${
+      cursor
+        ? html`<button type="button" class="quiet more" @click=${actions.onMoreFound}>
+            Show more threads
+          </button>`
+        : nothing
+    }
   `;
 }
 
@@ -37,8 +48,14 @@ const foundThread = ({ id, title, found, archived, updated_at: at }, openId, act
     >
       <span class="thread-name">
         <span class="thread-title">${title ? marked(found.title, visible) : "Untitled"}</span>
-        ${found.text ? html`<span class="thread-excerpt">${marked(found.text, legible)}</span>` : nothing}
-        <time class="thread-told" datetime=${at} title=${formatInstant(at)}>${shortMoment(at)}${archived ? ", archived" : ""}</time>
+        ${
+          found.text
+            ? html`<span class="thread-excerpt">${marked(found.text, legible)}</span>`
+            : nothing
+        }
+        <time class="thread-told" datetime=${at} title=${formatInstant(at)}
+          >${shortMoment(at)}${archived ? ", archived" : ""}</time
+        >
       </span>
     </a>
   </li>
@@ -55,4 +72,6 @@ const placeOf = ({ text, message_id: message }) =>
     : null;
 
 const marked = (segments, shown) =>
-  segments.map(({ text, is_match: isMatch }) => (isMatch ? html`<mark>${shown(text)}</mark>` : shown(text)));
+  segments.map(({ text, is_match: isMatch }) =>
+    isMatch ? html`<mark>${shown(text)}</mark>` : shown(text),
+  );

@@ -1,6 +1,7 @@
 /**
- * Ids, locks and the clipboard, wherever the page comes from. Over plain HTTP from another host it has no secure
- * context, and so no `crypto.randomUUID`, `navigator.locks` or `navigator.clipboard`. Only this module would need one.
+ * Ids, locks and the clipboard, wherever the page comes from. Over plain HTTP from another host it
+ * has no secure context, and so no `crypto.randomUUID`, `navigator.locks` or `navigator.clipboard`.
+ * Only this module would need one.
  */
 
 /** A random id. @param {number} digits  hexadecimal, an even number */
@@ -13,7 +14,8 @@ export function randomHex(digits) {
 export const locks = navigator.locks ?? new (await import("./tab-locks.js")).TabLocks();
 
 /**
- * Copy a text. One that is not there yet is promised at once: some browsers take only what a click itself brings.
+ * Copy a text. One that is not there yet is promised at once: some browsers take only what a click
+ * itself brings.
  *
  * @param {string | Promise<string>} text @throws {Error} if the browser does not allow it
  */

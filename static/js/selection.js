@@ -52,7 +52,11 @@ export function selection(part, answer, onAnswer) {
 
 const writing = (args) => html`
   <div class="question" aria-busy="true">
-    ${isText(args?.prompt) ? html`<p class="question-prompt">${withDates(args.prompt)}</p>` : nothing}
+    ${
+      isText(args?.prompt)
+        ? html`<p class="question-prompt">${withDates(args.prompt)}</p>`
+        : nothing
+    }
     <div class="skeleton lines" role="img" aria-label="A question is being written"></div>
   </div>
 `;
@@ -87,20 +91,32 @@ function form(question, callId, answer, onAnswer) {
   };
   const hintId = `hint-${callId}`;
   return html`
-    <form class="question" novalidate data-call=${callId} data-keep="call-${callId}" @submit=${submit}>
+    <form
+      class="question"
+      novalidate
+      data-call=${callId}
+      data-keep="call-${callId}"
+      @submit=${submit}
+    >
       <fieldset aria-describedby=${hintId}>
         <legend class="question-prompt">${withDates(question.prompt)}</legend>
         ${FIELDS[question.kind](question, answer?.result ?? presetOf(question))}
       </fieldset>
       <p class="question-hint" id=${hintId} role="alert"></p>
-      ${answer?.state === "failed"
-        ? html`<p class="question-failed" role="alert">
-            ${icons.warning} Your answer was not sent. ${answer.error?.message}
-          </p>`
-        : nothing}
+      ${
+        answer?.state === "failed"
+          ? html`<p class="question-failed" role="alert">
+              ${icons.warning} Your answer was not sent. ${answer.error?.message}
+            </p>`
+          : nothing
+      }
       <div class="question-bar">
-        <button type="submit" class="primary">${answer?.state === "failed" ? "Retry" : "Answer"}</button>
-        <button type="button" class="quiet" @click=${() => onAnswer({ cancelled: true })}>Skip</button>
+        <button type="submit" class="primary">
+          ${answer?.state === "failed" ? "Retry" : "Answer"}
+        </button>
+        <button type="button" class="quiet" @click=${() => onAnswer({ cancelled: true })}>
+          Skip
+        </button>
         ${limitWords(question)}
       </div>
     </form>
@@ -114,15 +130,21 @@ function presetOf({ kind, preset, options }) {
   return { value: preset ?? (options.length === 1 ? options[0].value : undefined) };
 }
 
-const option = (type, chosen) => ({ value, label, description }) => html`
-  <label class="option">
-    <input type=${type} name="choice" .value=${value} ?checked=${chosen.includes(value)} />
-    <span>
-      <span class="option-label">${withDates(isText(label) && label ? label : value)}</span>
-      ${isText(description) ? html`<span class="option-about">${withDates(description)}</span>` : nothing}
-    </span>
-  </label>
-`;
+const option =
+  (type, chosen) =>
+  ({ value, label, description }) => html`
+    <label class="option">
+      <input type=${type} name="choice" .value=${value} ?checked=${chosen.includes(value)} />
+      <span>
+        <span class="option-label">${withDates(isText(label) && label ? label : value)}</span>
+        ${
+          isText(description)
+            ? html`<span class="option-about">${withDates(description)}</span>`
+            : nothing
+        }
+      </span>
+    </label>
+  `;
 
 const dateInput = (name, label, { minDate, maxDate }, value) => html`
   <label class="date">
@@ -178,7 +200,8 @@ function limitWords({ kind, min, max, options, minDate, maxDate }) {
   const words = [];
   if (kind === "multiple") {
     if (min === max) words.push(`Choose ${min}`);
-    else if (max < options.length) words.push(min > 1 ? `Choose ${min} to ${max}` : `Choose up to ${max}`);
+    else if (max < options.length)
+      words.push(min > 1 ? `Choose ${min} to ${max}` : `Choose up to ${max}`);
     else if (min > 0) words.push(`Choose at least ${min}`);
   }
   if (minDate && maxDate) words.push(`${formatDate(minDate)} to ${formatDate(maxDate)}`);

@@ -1,9 +1,24 @@
-/** Sends messages, and keeps those that wait to be sent: see `outbox.js` and `queue.js` for what they are. */
+/**
+ * Sends messages, and keeps those that wait to be sent: see `outbox.js` and `queue.js` for what
+ * they are.
+ */
 
 import { imageParts } from "./attachments.js";
 import { newAnswer, newQuestion } from "./messages.js";
 import { bodyOf, isWhole, marked, newItem, notSaid, without } from "./outbox.js";
-import { alone, atOnce, basedOn, changed, following, holdOf, isFor, ordered, queued, seenIn, unseen } from "./queue.js";
+import {
+  alone,
+  atOnce,
+  basedOn,
+  changed,
+  following,
+  holdOf,
+  isFor,
+  ordered,
+  queued,
+  seenIn,
+  unseen,
+} from "./queue.js";
 import { isOutdated, placeOf } from "./thread-state.js";
 
 const RETRY_MS = 10_000;
@@ -57,7 +72,9 @@ export class Sender {
   sendNow({ id }) {
     const thread = this.#thread;
     const { state } = thread;
-    this.#keep(ordered(state.outbox.map((item) => (item.id === id ? seenIn(state, atOnce(item)) : item))));
+    this.#keep(
+      ordered(state.outbox.map((item) => (item.id === id ? seenIn(state, atOnce(item)) : item))),
+    );
     return thread.busy ? thread.stop() : this.flush();
   }
 
@@ -69,8 +86,8 @@ export class Sender {
   }
 
   /**
-   * Send the first of the messages that wait, unless a run is live; its end sends the next. A queued
-   * one waits until nothing holds it. What is older than a question is queued.
+   * Send the first of the messages that wait, unless a run is live; its end sends the next. A
+   * queued one waits until nothing holds it. What is older than a question is queued.
    */
   flush() {
     const { state } = this.#thread;
@@ -108,9 +125,18 @@ export class Sender {
     }
     this.#posted = this.#sending = item;
     const before = state.messages;
-    this.#thread.set({ messages: [...before, newQuestion(item.text, imageParts(item.images)), newAnswer()] });
+    this.#thread.set({
+      messages: [...before, newQuestion(item.text, imageParts(item.images)), newAnswer()],
+    });
     const onRefused = (error, shown) => this.#refused(error, item, shown);
-    const how = { before, item, words: item, onRefused, onAnswered, onTakenLate: () => this.#takenLate(item) };
+    const how = {
+      before,
+      item,
+      words: item,
+      onRefused,
+      onAnswered,
+      onTakenLate: () => this.#takenLate(item),
+    };
     return posts.post(bodyOf(item), how, item.key);
   }
 
@@ -121,7 +147,8 @@ export class Sender {
     this.#retryMs = RETRY_MS;
     // What other tabs have for a new thread of theirs waits on.
     const own = isNew ? outbox.filter(isFor(item.body.thread_id)) : outbox;
-    if (isNew || outbox.length) this.#keep(following(without(own, item?.id), runId), isNew ? [item, ...own] : outbox);
+    if (isNew || outbox.length)
+      this.#keep(following(without(own, item?.id), runId), isNew ? [item, ...own] : outbox);
   }
 
   /** It is in the thread that was left, and waits there no more. */
@@ -161,7 +188,10 @@ export class Sender {
     return this.#thread.comeBack();
   }
 
-  /** The server is away: it is tried again while something waits, and soon after the network is back. */
+  /**
+   * The server is away: it is tried again while something waits, and soon after the network is
+   * back.
+   */
   later() {
     clearTimeout(this.#retryTimer);
     if (!this.#thread.state.outbox.length && this.#retryMs >= RETRY_MS) return;
@@ -195,8 +225,8 @@ export class Sender {
   }
 
   /**
-   * The page is left: a message that is on its way waits for the next visit, which sends it again as it
-   * was. It may have come through.
+   * The page is left: a message that is on its way waits for the next visit, which sends it again
+   * as it was. It may have come through.
    */
   pause() {
     const item = this.#sending;
@@ -204,7 +234,8 @@ export class Sender {
     this.#sending = null;
     const others = without(this.#thread.state.outbox, item.id);
     // Where there is no room to keep it, it is still the draft.
-    if (this.#keep([{ ...item, isSending: true }, ...others], others)) this.#thread.listeners.onWaits();
+    if (this.#keep([{ ...item, isSending: true }, ...others], others))
+      this.#thread.listeners.onWaits();
   }
 
   /** Another tab has deleted the thread, and these messages that wait there. */
@@ -235,7 +266,10 @@ export class Sender {
     this.#posted = this.#sending = null;
   }
 
-  /** @param {object[]} [before]  what is kept of it @returns {boolean} whether there was room for what is added */
+  /**
+   * @param {object[]} [before]  what is kept of it
+   * @returns {boolean} whether there was room for what is added
+   */
   #keep(outbox, before = this.#thread.state.outbox) {
     const plain = (items) => items.map(({ isSending: _, ...item }) => item);
     this.#thread.set({ outbox });

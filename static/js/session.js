@@ -1,7 +1,7 @@
 /**
- * Who is logged in. A request that is refused because nobody is waits here until somebody has logged in,
- * in this tab or in another. When that is somebody else, the page begins anew: nothing that one person did
- * is ever sent or shown for another.
+ * Who is logged in. A request that is refused because nobody is waits here until somebody has
+ * logged in, in this tab or in another. When that is somebody else, the page begins anew: nothing
+ * that one person did is ever sent or shown for another.
  */
 
 import * as api from "./api.js";
@@ -36,14 +36,17 @@ export class Session {
     return this.#waiting.length > 0;
   }
 
-  /** Ask the server who is logged in: perhaps somebody else by now. It is asked until it is known. */
+  /**
+   * Ask the server who is logged in: perhaps somebody else by now. It is asked until it is known.
+   */
   async check(pause = 5000) {
     if (this.user?.method === "off") return;
     try {
       this.#is(await api.me());
     } catch (error) {
       // Every other request says what is wrong.
-      if (!this.user && error.isTransient) setTimeout(() => this.user ?? this.check(pause + 5000), pause);
+      if (!this.user && error.isTransient)
+        setTimeout(() => this.user ?? this.check(pause + 5000), pause);
     }
   }
 

@@ -1,12 +1,15 @@
 /**
- * Keys of the whole page. What is typed where nothing else takes it goes to the message field; the commands have letters
- * in the list of keys, which Control and "/" opens. No browser and no screen reader uses this combination, nor that of the
- * search. Safari uses Command and "/", so it is Control on a Mac too.
+ * Keys of the whole page. What is typed where nothing else takes it goes to the message field; the
+ * commands have letters in the list of keys, which Control and "/" opens. No browser and no screen
+ * reader uses this combination, nor that of the search. Safari uses Command and "/", so it is
+ * Control on a Mac too.
  */
 
 import { isComposing } from "./keys.js";
 
-export const IS_MAC = /mac|iphone|ipad/i.test(navigator.userAgentData?.platform ?? navigator.platform);
+export const IS_MAC = /mac|iphone|ipad/i.test(
+  navigator.userAgentData?.platform ?? navigator.platform,
+);
 
 const TYPED_IN = "input:not([type=radio], [type=checkbox]), textarea, select, [contenteditable]";
 
@@ -55,7 +58,10 @@ function isSearch({ key, shiftKey, ctrlKey, metaKey, altKey }) {
 /** On some keyboards "/" needs Shift. */
 const isKeys = ({ key, ctrlKey, metaKey, altKey }) => key === "/" && ctrlKey && !metaKey && !altKey;
 
-/** A key that writes a character, or begins one; on a Mac with Option too. The space bar scrolls and presses buttons. */
+/**
+ * A key that writes a character, or begins one; on a Mac with Option too. The space bar scrolls and
+ * presses buttons.
+ */
 function isTyped(event) {
   const { key, ctrlKey, metaKey, altKey } = event;
   const isCommand = ctrlKey || metaKey || (altKey && !IS_MAC);

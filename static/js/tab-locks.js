@@ -1,13 +1,17 @@
-/** Locks for the tabs of a browser, in place of `navigator.locks`, which a page over plain HTTP from another host lacks. */
+/**
+ * Locks for the tabs of a browser, in place of `navigator.locks`, which a page over plain HTTP from
+ * another host lacks.
+ */
 
 /** A tab that holds a lock objects within this time. */
 const ANSWER_MS = 150;
 const RETRY_MS = 1000;
 
 /**
- * Locks that the tabs of a browser agree on by messages: a tab that holds a lock objects when another one asks for it, and
- * a tab that was closed, or has crashed, does not. A tab that is too busy to object may lose its lock; then two tabs
- * may send the same message, which is once in the thread all the same, by its idempotency key.
+ * Locks that the tabs of a browser agree on by messages: a tab that holds a lock objects when
+ * another one asks for it, and a tab that was closed, or has crashed, does not. A tab that is too
+ * busy to object may lose its lock; then two tabs may send the same message, which is once in the
+ * thread all the same, by its idempotency key.
  */
 export class TabLocks {
   #channel;

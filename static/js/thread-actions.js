@@ -6,8 +6,8 @@ import { afterPaint } from "./paint.js";
 import { textOf } from "./parts.js";
 
 /**
- * @param {{thread, editing, questions, words, drafts, composer, follower, notice, log: Element, scroller: Element,
- *   status: Element, confirmed, onSend, onOpen}} page
+ * @param {{thread, editing, questions, words, drafts, composer, follower, notice, log: Element,
+ *   scroller: Element, status: Element, confirmed, onSend, onOpen}} page
  */
 export function threadActions(page) {
   const { thread, editing, questions, words, drafts, composer, follower, notice, scroller } = page;
@@ -48,7 +48,8 @@ export function threadActions(page) {
         if (document.activeElement === document.body) scroller.focus({ preventScroll: true });
       });
     },
-    onLook: (version, message, step) => notice.told(walk().then((to) => to.version(version, message, step))),
+    onLook: (version, message, step) =>
+      notice.told(walk().then((to) => to.version(version, message, step))),
     onLookBack: () => notice.told(walk().then((to) => to.thread())),
     onExample: (text) => page.onSend(text),
     onRetry() {
@@ -85,5 +86,6 @@ function questionOf(messages) {
   const first = messages.map(textOf).find(Boolean) ?? "";
   const quoted = first.length > 60 ? `${first.slice(0, 60)}…` : first;
   const stays = messages.length === 1 ? "stays" : "stay";
-  return `Regenerate this reply? ${count} after it${quoted ? `, from “${quoted}” on,` : ""} ${stays} with this version.`;
+  const from = quoted ? `, from “${quoted}” on,` : "";
+  return `Regenerate this reply? ${count} after it${from} ${stays} with this version.`;
 }

@@ -42,16 +42,21 @@ export class ThreadList {
   #notice({ id, title, run_state: now }, before) {
     if (before && title !== before.title) this.#untitled.delete(id);
     else if (now === "live" && !before) this.#untitled.set(id);
-    else if (now !== "live" && before?.run_state === "live" && this.#untitled.has(id)) this.awaitTitle(id);
+    else if (now !== "live" && before?.run_state === "live" && this.#untitled.has(id))
+      this.awaitTitle(id);
   }
 
-  /** The first pages again, as many threads as were shown. What comes after a later one, or after a change, is old. */
+  /**
+   * The first pages again, as many threads as were shown. What comes after a later one, or after a
+   * change, is old.
+   */
   async refresh() {
     const asked = (this.#asked += 1);
     const { isArchive } = this.state;
     this.#isAsking = true;
     const wanted = Math.max(PAGE, this.state.threads.length);
-    const load = (cursor, count) => api.threads(cursor, { limit: Math.min(count, MOST), archived: isArchive });
+    const load = (cursor, count) =>
+      api.threads(cursor, { limit: Math.min(count, MOST), archived: isArchive });
     try {
       let page = await load(null, wanted);
       const threads = [...page.threads];
@@ -61,7 +66,13 @@ export class ThreadList {
       }
       if (asked !== this.#asked) return;
       this.#isAsking = false;
-      this.#set({ ...this.state, threads: this.#known(threads), cursor: page.cursor ?? null, loaded: true, failed: false });
+      this.#set({
+        ...this.state,
+        threads: this.#known(threads),
+        cursor: page.cursor ?? null,
+        loaded: true,
+        failed: false,
+      });
       this.#watch();
     } catch {
       if (asked !== this.#asked) return;
@@ -87,15 +98,19 @@ export class ThreadList {
   }
 
   /**
-   * As long as a thread has a live run, perhaps in no tab at all, look how it goes; and now and then
-   * as long as one waits for somebody else.
+   * As long as a thread has a live run, perhaps in no tab at all, look how it goes; and now and
+   * then as long as one waits for somebody else.
    */
   #watch() {
     clearTimeout(this.#timer);
     const isAny = (state) => this.state.threads.some((thread) => thread.run_state === state);
     const isWaiting = this.isShared && isAny("waiting");
     const ms = isAny("live") ? WATCH_MS : isWaiting ? WATCH_WAITING_MS : null;
-    if (ms) this.#timer = setTimeout(() => (document.hidden && !isAny("live") ? this.#watch() : this.refresh()), ms);
+    if (ms)
+      this.#timer = setTimeout(
+        () => (document.hidden && !isAny("live") ? this.#watch() : this.refresh()),
+        ms,
+      );
   }
 
   async more() {

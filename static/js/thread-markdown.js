@@ -12,19 +12,27 @@ import { CUT_OFF } from "./sentences.js";
 /** @param {{title: string, messages: object[]}} thread  with its parts as they are shown */
 export function threadMarkdown({ title, messages }) {
   const images = [];
-  const parts = [`# ${inline(title || "Untitled")}`, ...messages.map((message) => said(message, images))];
+  const parts = [
+    `# ${inline(title || "Untitled")}`,
+    ...messages.map((message) => said(message, images)),
+  ];
   const sources = images.map((address, i) => `[image-${i + 1}]: ${address}`);
-  return `${[...parts, ...(sources.length ? [sources.join("\n")] : [])].filter(Boolean).join("\n\n")}\n`;
+  return `${[...parts, sources.join("\n")].filter(Boolean).join("\n\n")}\n`;
 }
 
 /** The words of an answer, and the data of what it shows. */
-export const answerMarkdown = ({ parts }) => blocks(parts, (part) => (part.type === "text" ? part.text : isDrawn(part) && (shown(part) || call(part))));
+export const answerMarkdown = ({ parts }) =>
+  blocks(parts, (part) =>
+    part.type === "text" ? part.text : isDrawn(part) && (shown(part) || call(part)),
+  );
 
 const blocks = (parts, block) => parts.map(block).filter(Boolean).join("\n\n");
 
 function said(message, images) {
   const body = blocks(message.parts, (part) => (VIEWS[part.type] ?? nothing)(part, images));
-  return [message.role === "user" ? "## You" : "## Assistant", body, end(message)].filter(Boolean).join("\n\n");
+  return [message.role === "user" ? "## You" : "## Assistant", body, end(message)]
+    .filter(Boolean)
+    .join("\n\n");
 }
 
 function end({ ended, error, finishReason }) {
@@ -47,7 +55,8 @@ const VIEWS = {
 
 /** Of a component or a question; empty of any other call. */
 function shown(part) {
-  if (part.toolName === RENDER && part.state === "shown") return component(part.result ?? part.args ?? {});
+  if (part.toolName === RENDER && part.state === "shown")
+    return component(part.result ?? part.args ?? {});
   return part.toolName === SELECT ? question(part) : "";
 }
 
@@ -62,11 +71,18 @@ function component({ component: name, props }) {
 const isObject = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
 const isRows = (value) => Array.isArray(value) && value.length > 0 && value.every(isObject);
 
-/** The text of a component that has none of its own: its props as a list, lists of objects as tables. */
+/**
+ * The text of a component that has none of its own: its props as a list, lists of objects as
+ * tables.
+ */
 export function propsText({ title: _, ...props }) {
   const given = Object.entries(props).filter(([, value]) => value !== undefined && value !== null);
-  const items = given.filter(([, value]) => !isRows(value)).map(([name, value]) => `- ${inline(name)}: ${inline(words(value))}`);
-  const tables = given.filter(([, value]) => isRows(value)).map(([name, rows]) => `${inline(name)}:\n\n${rowsTable(rows)}`);
+  const items = given
+    .filter(([, value]) => !isRows(value))
+    .map(([name, value]) => `- ${inline(name)}: ${inline(words(value))}`);
+  const tables = given
+    .filter(([, value]) => isRows(value))
+    .map(([name, rows]) => `${inline(name)}:\n\n${rowsTable(rows)}`);
   return [items.join("\n"), ...tables].filter(Boolean).join("\n\n");
 }
 
@@ -78,7 +94,8 @@ function rowsTable(rows) {
 }
 
 function words(value) {
-  if (Array.isArray(value) && !value.some((item) => typeof item === "object")) return value.join(", ");
+  if (Array.isArray(value) && !value.some((item) => typeof item === "object"))
+    return value.join(", ");
   return typeof value === "object" ? JSON.stringify(value) : String(value);
 }
 
@@ -89,7 +106,8 @@ const inColumns = (head, values, series) => [
 
 const CONTENT = {
   line_chart: ({ x, series, x_label: label }) => table(inColumns(label ?? "x", x, series)),
-  bar_chart: ({ categories, series, x_label: label }) => table(inColumns(label ?? "Category", categories, series)),
+  bar_chart: ({ categories, series, x_label: label }) =>
+    table(inColumns(label ?? "Category", categories, series)),
   table: ({ columns, rows }) =>
     table([
       columns.map(({ key, label }) => label ?? key),
@@ -98,7 +116,11 @@ const CONTENT = {
   metric_cards: ({ cards }) =>
     table([
       ["Figure", "Value", "Change"],
-      ...cards.map(({ label, value, unit, delta }) => [label, [value, unit].filter((word) => word || word === 0).join(" "), delta]),
+      ...cards.map(({ label, value, unit, delta }) => [
+        label,
+        [value, unit].filter((word) => word || word === 0).join(" "),
+        delta,
+      ]),
     ]),
   report: ({ markdown }) => markdown,
   alert: ({ message }) => quoted(inline(message)),
@@ -108,13 +130,20 @@ function question({ args, state, result }) {
   const { value, values, date, start, end, cancelled } = result ?? {};
   const chosen = values ?? [value ?? date ?? (start && `${start} to ${end}`)];
   const isAnswered = state === "result" && !cancelled;
-  const answer = isAnswered ? chosen.filter((item) => item !== undefined).map((item) => inline(String(item))).join(", ") : "not answered";
+  const answer = isAnswered
+    ? chosen
+        .filter((item) => item !== undefined)
+        .map((item) => inline(String(item)))
+        .join(", ")
+    : "not answered";
   return quoted(`${inline(args?.prompt ?? "Question")}: ${answer || "nothing"}`);
 }
 
 function call({ toolName, argsText, state, result }) {
   const told = result === undefined ? [] : [code(inJson(result))];
-  return [`**Tool ${inline(toolName)}** (${inline(state)})`, code(argsText || "{}"), ...told].join("\n\n");
+  return [`**Tool ${inline(toolName)}** (${inline(state)})`, code(argsText || "{}"), ...told].join(
+    "\n\n",
+  );
 }
 
 /** A fence that no line of the text can close. */
@@ -127,12 +156,22 @@ function code(text) {
 const quoted = (text) => text.replace(/^/gm, "> ");
 
 function table([heads, ...rows]) {
-  const isRight = heads.map((_, i) => rows.length > 0 && rows.every((row) => row[i] === null || typeof row[i] === "number"));
+  const isRight = heads.map(
+    (_, i) => rows.length > 0 && rows.every((row) => row[i] === null || typeof row[i] === "number"),
+  );
   const line = (cells) => `| ${cells.map(cell).join(" | ")} |`;
-  return [line(heads), `|${isRight.map((right) => (right ? " ---: " : " --- ")).join("|")}|`, ...rows.map(line)].join("\n");
+  return [
+    line(heads),
+    `|${isRight.map((right) => (right ? " ---: " : " --- ")).join("|")}|`,
+    ...rows.map(line),
+  ].join("\n");
 }
 
 const cell = (value) => (value === null || value === undefined ? "" : inline(String(value)));
 
 /** Text on one line, in which nothing is markup. */
-const inline = (text) => text.replace(/\s+/g, " ").trim().replace(/[\\`*_[\]<>|#~&]/g, "\\$&");
+const inline = (text) =>
+  text
+    .replace(/\s+/g, " ")
+    .trim()
+    .replace(/[\\`*_[\]<>|#~&]/g, "\\$&");

@@ -13,7 +13,10 @@ export class ThreadSearch {
 
   state = NOTHING;
 
-  /** @param {() => void} onChange @param {(words: string) => void} onFound  what a screen reader is told */
+  /**
+   * @param {() => void} onChange
+   * @param {(words: string) => void} onFound  what a screen reader is told
+   */
   constructor(onChange, onFound) {
     this.onChange = onChange;
     this.onFound = onFound;
@@ -61,7 +64,12 @@ export class ThreadSearch {
       const { threads, cursor } = await api.search(words);
       return { threads, cursor: cursor ?? null };
     } catch (error) {
-      return { failure: error.code === "invalid_query" ? "Look for words of letters or digits." : sentenceOf(error) };
+      return {
+        failure:
+          error.code === "invalid_query"
+            ? "Look for words of letters or digits."
+            : sentenceOf(error),
+      };
     }
   }
 
@@ -72,4 +80,6 @@ export class ThreadSearch {
 }
 
 const countOf = ({ threads, cursor }) =>
-  threads.length ? `${plural(threads.length, "thread")}${cursor ? " or more" : ""} found` : "No thread found";
+  threads.length
+    ? `${plural(threads.length, "thread")}${cursor ? " or more" : ""} found`
+    : "No thread found";

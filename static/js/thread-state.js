@@ -16,7 +16,9 @@ export const EMPTY = {
   ...NO_RUN,
   id: null,
   title: "",
-  /** The name of its graph, where several are served; null: it is not known, or the thread is new. */
+  /**
+   * The name of its graph, where several are served; null: it is not known, or the thread is new.
+   */
   graph: null,
   /** From some message on to the last; `hasEarlier`: the thread has others before these. */
   messages: [],
@@ -26,22 +28,28 @@ export const EMPTY = {
   runState: null,
   /** The id of its last run, as far as it is known here: what an edit is made on. */
   version: undefined,
-  /** The version of a message whose branch is shown in the place of the thread; null: the thread is. */
+  /**
+   * The version of a message whose branch is shown in the place of the thread; null: the thread is.
+   */
   looksAt: null,
-  /** Messages that could not be sent yet, then those that are queued; see `outbox.js`, `queue.js`. */
+  /**
+   * Messages that could not be sent yet, then those that are queued; see `outbox.js`, `queue.js`.
+   */
   outbox: [],
   loading: false,
   missing: false,
 };
 
 /** A tool waits for an answer or an approval. */
-export const waitsForAnswer = ({ messages }) => messages.at(-1)?.parts.some(({ state }) => state === "pending") ?? false;
+export const waitsForAnswer = ({ messages }) =>
+  messages.at(-1)?.parts.some(({ state }) => state === "pending") ?? false;
 
 /** Somebody has to answer: a tool, an approval, or what the graph stopped to ask. */
 export const isAsked = (state) => state.interrupts.length > 0 || waitsForAnswer(state);
 
 /** From where a body goes on, if that is not the thread. */
-export const placeOf = ({ looksAt, version }) => (looksAt === null ? {} : { version: looksAt, based_on: version });
+export const placeOf = ({ looksAt, version }) =>
+  looksAt === null ? {} : { version: looksAt, based_on: version };
 
 /** The thread is not what the page shows. */
 export const isOutdated = ({ status, code }) => status === 409 || code === "unknown_version";

@@ -1,7 +1,7 @@
 /**
- * The open thread: what it shows is in `state`; how it is read from the server, and changed, stands here
- * and in its parts: messages that are sent (`sender`), answers (`answers`), what begins a run (`posts`),
- * the run that is live (`run`).
+ * The open thread: what it shows is in `state`; how it is read from the server, and changed, stands
+ * here and in its parts: messages that are sent (`sender`), answers (`answers`), what begins a run
+ * (`posts`), the run that is live (`run`).
  */
 
 import * as api from "./api.js";
@@ -32,8 +32,8 @@ export class ThreadStore {
   answers = new Answers(this);
 
   /**
-   * @param {{onChange, onStarted, onSettled, onEvent, onRequest, onRefused, onEditRefused, onResumed, onOutbox, isKept,
-   *   onTakenLate, onWaits, onNotLoaded}} listeners
+   * @param {{onChange, onStarted, onSettled, onEvent, onRequest, onRefused, onEditRefused,
+   *   onResumed, onOutbox, isKept, onTakenLate, onWaits, onNotLoaded}} listeners
    */
   constructor(listeners) {
     this.listeners = listeners;
@@ -67,8 +67,8 @@ export class ThreadStore {
   }
 
   /**
-   * Look at the branch that has a version of a message; null: at the thread. A live run goes on. The
-   * thread stays as it is until something is sent from here.
+   * Look at the branch that has a version of a message; null: at the thread. A live run goes on.
+   * The thread stays as it is until something is sent from here.
    */
   async look(version) {
     this.sender.pause();
@@ -147,7 +147,10 @@ export class ThreadStore {
     if (this.state.id !== id) return;
     this.set({ loadingEarlier: false });
     if (page === null || !isSame()) return;
-    this.set({ messages: [...hydrated(page.messages, []), ...this.state.messages], hasEarlier: page.has_earlier });
+    this.set({
+      messages: [...hydrated(page.messages, []), ...this.state.messages],
+      hasEarlier: page.has_earlier,
+    });
   }
 
   /** The thread has changed meanwhile: what it shows is loaded anew. */
@@ -169,11 +172,15 @@ export class ThreadStore {
     const parts = [...images, ...(text ? [{ type: "text", text }] : [])];
     const edit = { message_id: messageId, message: images.length ? { parts } : text };
     const body = { edit, ...placeOf(this.state), based_on: version, ...this.named };
-    const onRefused = (error, messages) => this.#notEdited(error, { id: messageId, text }, messages);
+    const onRefused = (error, messages) =>
+      this.#notEdited(error, { id: messageId, text }, messages);
     return this.posts.post(body, { before, learns: true, words: { text }, onRefused });
   }
 
-  /** The editor opens again with what was typed and why; if the thread has changed, on what it is now. */
+  /**
+   * The editor opens again with what was typed and why; if the thread has changed, on what it is
+   * now.
+   */
   async #notEdited(error, edited, messages) {
     const { id } = this.state;
     this.set({ messages });
@@ -184,7 +191,12 @@ export class ThreadStore {
   /** @param {string} version  the last run of the thread that was shown */
   regenerate(messageId, version) {
     const before = this.state.messages;
-    const body = { regenerate: messageId, ...placeOf(this.state), based_on: version, ...this.named };
+    const body = {
+      regenerate: messageId,
+      ...placeOf(this.state),
+      based_on: version,
+      ...this.named,
+    };
     this.set({ messages: [...upTo(before, messageId), newAnswer()] });
     return this.posts.post(body, { before, learns: true });
   }
@@ -199,14 +211,19 @@ export class ThreadStore {
     await this.posts.post(body, { before: this.withAnswer(), learns: true });
   }
 
-  /** Have the thread end with a message that a run can go on with; returns what was there before. */
+  /**
+   * Have the thread end with a message that a run can go on with; returns what was there before.
+   */
   withAnswer() {
     const before = this.state.messages;
     if (before.at(-1)?.role !== "assistant") this.set({ messages: [...before, newAnswer()] });
     return before;
   }
 
-  /** Who stops a run means the decisions that would follow it, too. One that is not taken yet is stopped then. */
+  /**
+   * Who stops a run means the decisions that would follow it, too. One that is not taken yet is
+   * stopped then.
+   */
   async stop() {
     const { id, run, decisions } = this.state;
     if (!run) return;
@@ -248,7 +265,12 @@ export class ThreadStore {
   /** @param {import("./api.js").Problem} error @param {(() => void) | null} retry */
   fail(error, retry) {
     const isUnreachable = AWAY.includes(error.status) && retry !== null;
-    const problem = { code: error.code ?? "failed", detail: sentenceOf(error), retry, isUnreachable };
+    const problem = {
+      code: error.code ?? "failed",
+      detail: sentenceOf(error),
+      retry,
+      isUnreachable,
+    };
     this.set({ problem });
     if (isUnreachable) this.sender.later();
   }

@@ -13,15 +13,21 @@ import { lookedAtView } from "./versions-view.js";
 
 /**
  * @param {object} state  of the thread store
- * @param {{examples: string[], graph, editing: object | null, limit: number, asker: string | null, tools}} about
- *   `graph`: that of the thread; `limit`: messages; `tools`: see `tools.js`
+ * @param {{examples: string[], graph, editing: object | null, limit: number, asker: string | null,
+ *   tools}} about `graph`: that of the thread; `limit`: messages; `tools`: see `tools.js`
  * @param {object} actions
  */
-export function threadView(state, { examples, graph, editing, limit, asker, tools, feedback }, actions) {
+export function threadView(
+  state,
+  { examples, graph, editing, limit, asker, tools, feedback },
+  actions,
+) {
   if (state.missing) return missing(actions);
   const unsent = state.outbox.filter(({ isSending }) => !isSending);
-  if (state.loading && !state.messages.length) return html`${skeleton()} ${outboxView(unsent, state, actions)}`;
-  if (!state.messages.length && !state.problem && !unsent.length) return empty(examples, graph, actions);
+  if (state.loading && !state.messages.length)
+    return html`${skeleton()} ${outboxView(unsent, state, actions)}`;
+  if (!state.messages.length && !state.problem && !unsent.length)
+    return empty(examples, graph, actions);
   const idle = state.run === null;
   const messages = state.messages.filter((message) => !isEmpty(message, state));
   return html`
@@ -34,17 +40,33 @@ export function threadView(state, { examples, graph, editing, limit, asker, tool
         const dropped = isEdited ? messages.length - messages.indexOf(message) - 1 : 0;
         const { answers, decisions } = state;
         const thumbs = feedback?.of(state.id, message.id);
-        const about = { answers, decisions, asker, tools, editing: isEdited ? editing : null, dropped, idle, thumbs };
-        return guard([message, ...Object.values(about)], () => messageView(message, about, actions));
+        const about = {
+          answers,
+          decisions,
+          asker,
+          tools,
+          editing: isEdited ? editing : null,
+          dropped,
+          idle,
+          thumbs,
+        };
+        return guard([message, ...Object.values(about)], () =>
+          messageView(message, about, actions),
+        );
       },
     )}
-    ${interruptsView(state, actions)} ${outboxView(unsent, state, actions)} ${ending(state, actions)}
-    ${state.looksAt !== null && idle ? lookedAtView(actions) : nothing}
+    ${interruptsView(state, actions)} ${outboxView(unsent, state, actions)}
+    ${ending(state, actions)} ${state.looksAt !== null && idle ? lookedAtView(actions) : nothing}
   `;
 }
 
 const earlier = ({ loadingEarlier }, actions) => html`
-  <button type="button" class="quiet more earlier" aria-disabled=${String(loadingEarlier)} @click=${actions.onEarlier}>
+  <button
+    type="button"
+    class="quiet more earlier"
+    aria-disabled=${String(loadingEarlier)}
+    @click=${actions.onEarlier}
+  >
     ${loadingEarlier ? "Loading earlier messages…" : "Earlier messages"}
   </button>
 `;
@@ -65,7 +87,9 @@ const skeleton = () => html`
 const missing = (actions) => html`
   <div class="empty">
     <h2>This thread is gone</h2>
-    <p>It was deleted, or the link is not whole. What you have written comes along into a new one.</p>
+    <p>
+      It was deleted, or the link is not whole. What you have written comes along into a new one.
+    </p>
     <button type="button" class="primary" @click=${actions.onNew}>New thread</button>
   </div>
 `;
@@ -73,7 +97,13 @@ const missing = (actions) => html`
 const empty = (examples, graph, actions) => html`
   <div class="empty">
     <h2>What would you like to know?</h2>
-    ${examples.length ? offer(examples, actions) : graph?.description ? html`<p>${graph.description}</p>` : nothing}
+    ${
+      examples.length
+        ? offer(examples, actions)
+        : graph?.description
+          ? html`<p>${graph.description}</p>`
+          : nothing
+    }
   </div>
 `;
 
@@ -81,9 +111,12 @@ const offer = (examples, actions) => html`
   <p>Ask something, or try one of these. Each shows what the stream can carry.</p>
   <ul class="examples">
     ${examples.map(
-      (example) => html`<li>
-        <button type="button" class="example" @click=${() => actions.onExample(example)}>${withDates(example)}</button>
-      </li>`,
+      (example) =>
+        html`<li>
+          <button type="button" class="example" @click=${() => actions.onExample(example)}>
+            ${withDates(example)}
+          </button>
+        </li>`,
     )}
   </ul>
 `;
@@ -92,7 +125,8 @@ function ending(state, actions) {
   if (state.run) return nothing;
   if (state.problem) {
     const { detail, retry } = state.problem;
-    const button = retry && html`<button type="button" @click=${actions.onRetry}>${icons.again} Retry</button>`;
+    const button =
+      retry && html`<button type="button" @click=${actions.onRetry}>${icons.again} Retry</button>`;
     return banner("danger", detail, button);
   }
   const last = state.messages.at(-1);
@@ -101,8 +135,10 @@ function ending(state, actions) {
     html`<button type="button" @click=${actions.onResume}>${icons.again} ${word}</button>`;
   if (last.error) return banner("danger", "The reply broke off.", goOn("Retry"));
   if (last.ended && state.runState === "interrupted") return interrupted(goOn("Continue"));
-  if (last.ended || last.finishReason === "length") return banner("info", "The reply is not finished.", goOn("Continue"));
-  const isCut = last.role === "user" || (last.finishReason === undefined && state.runState !== "finished");
+  if (last.ended || last.finishReason === "length")
+    return banner("info", "The reply is not finished.", goOn("Continue"));
+  const isCut =
+    last.role === "user" || (last.finishReason === undefined && state.runState !== "finished");
   if (isCut) return interrupted(goOn("Continue"));
   return nothing;
 }
@@ -110,10 +146,13 @@ function ending(state, actions) {
 /** A thread does not go on past a question; but what a crash left unfinished beside it does. */
 function waitsForApproval({ parts }, { runState }) {
   const open = parts.filter(isUndecided);
-  return runState === "interrupted" ? open.some(({ approval }) => approval.mayHaveRun) : open.length > 0;
+  return runState === "interrupted"
+    ? open.some(({ approval }) => approval.mayHaveRun)
+    : open.length > 0;
 }
 
-const interrupted = (button) => banner("warning", "The reply was interrupted before it was finished.", button);
+const interrupted = (button) =>
+  banner("warning", "The reply was interrupted before it was finished.", button);
 
 const banner = (tone, words, button) => html`
   <div class="banner ${tone}" role="alert">

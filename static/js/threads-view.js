@@ -13,15 +13,17 @@ import { visible } from "./unseen.js";
 
 /**
  * @param {{threads, cursor, loaded, failed, isArchive}} list
- * @param {{openId: string | null, open: object | null, renaming: string | null, unsent: Set<string>}} about
- *   `open`: the open thread's entry, for where the list has not come to it
+ * @param {{openId: string | null, open: object | null, renaming: string | null, unsent:
+ *   Set<string>}} about `open`: the open thread's entry, for where the list has not come to it
  * @param {{onOpen, onRename, onRenamed, onArrange, onForget, onMore, onReload, onArchive}} actions
  */
 export function threadsView(list, about, actions) {
-  if (!list.loaded) return html`<div class="skeleton lines" role="img" aria-label="Loading threads"></div>`;
+  if (!list.loaded)
+    return html`<div class="skeleton lines" role="img" aria-label="Loading threads"></div>`;
   if (list.failed && !list.threads.length) {
     return html`<p class="threads-note">
-      The list could not be loaded. <button type="button" class="link" @click=${actions.onReload}>Retry</button>
+      The list could not be loaded.
+      <button type="button" class="link" @click=${actions.onReload}>Retry</button>
     </p>`;
   }
   const { open } = about;
@@ -29,35 +31,67 @@ export function threadsView(list, about, actions) {
   const threads = distinct(list.threads);
   return html`
     ${list.isArchive ? archiveTitle(actions) : nothing}
-    ${list.threads.length || isFar ? nothing : html`<p class="threads-note">${list.isArchive ? "Nothing is archived." : "Your threads will be listed here."}</p>`}
+    ${
+      list.threads.length || isFar
+        ? nothing
+        : html`<p class="threads-note">
+            ${list.isArchive ? "Nothing is archived." : "Your threads will be listed here."}
+          </p>`
+    }
     ${[...(isFar ? [["Open", [open]]] : []), ...byDay(threads)].map(
       ([day, threads]) => html`
         <h3>${day}</h3>
         <ul>
-          ${repeat(threads, ({ id }) => id, (thread) => row(thread, about, actions))}
+          ${repeat(
+            threads,
+            ({ id }) => id,
+            (thread) => row(thread, about, actions),
+          )}
         </ul>
       `,
     )}
-    ${list.cursor
-      ? html`<button type="button" class="quiet more" @click=${actions.onMore}>Show older threads</button>`
-      : nothing}
-    ${list.isArchive
-      ? nothing
-      : html`<button type="button" class="quiet more archive" @click=${() => actions.onArchive(true)}>${icons.archive} Archived threads</button>`}
+    ${
+      list.cursor
+        ? html`<button type="button" class="quiet more" @click=${actions.onMore}>
+            Show older threads
+          </button>`
+        : nothing
+    }
+    ${
+      list.isArchive
+        ? nothing
+        : html`<button
+            type="button"
+            class="quiet more archive"
+            @click=${() => actions.onArchive(true)}
+          >
+            ${icons.archive} Archived threads
+          </button>`
+    }
   `;
 }
 
 const archiveTitle = (actions) => html`
   <h2 class="archive-title">Archived threads</h2>
-  <button type="button" class="quiet more archive" @click=${() => actions.onArchive(false)}>Back to all threads</button>
+  <button type="button" class="quiet more archive" @click=${() => actions.onArchive(false)}>
+    Back to all threads
+  </button>
 `;
 
 function row(listed, { openId, renaming, unsent }, actions) {
-  const thread = { ...listed, mark: !Object.hasOwn(MARKS, listed.run_state) && unsent.has(listed.id) ? "unsent" : listed.run_state };
+  const thread = {
+    ...listed,
+    mark:
+      !Object.hasOwn(MARKS, listed.run_state) && unsent.has(listed.id)
+        ? "unsent"
+        : listed.run_state,
+  };
   const isOpen = thread.id === openId;
   const isRenamed = renaming === thread.id;
   const shown = () => (isRenamed ? nameForm(thread, actions) : entry(thread, isOpen, actions));
-  return html`<li class=${isOpen ? "open" : ""}>${guard([Object.values(thread).join("\n"), isOpen, isRenamed, dayKey()], shown)}</li>`;
+  return html`<li class=${isOpen ? "open" : ""}>
+    ${guard([Object.values(thread).join("\n"), isOpen, isRenamed, dayKey()], shown)}
+  </li>`;
 }
 
 /** What a row says of its time changes with the day. */
@@ -68,61 +102,102 @@ const named = (title, told) => (told ? `${visible(title)}, ${told}` : visible(ti
 /** Of a title in its row, at least. */
 const SEEN_CHARS = 24;
 
-/** Threads whose titles look alike get the moment of their last turn below it, as fine as tells them apart. */
+/**
+ * Threads whose titles look alike get the moment of their last turn below it, as fine as tells them
+ * apart.
+ */
 function distinct(threads) {
   const alike = [...Map.groupBy(threads, ({ title }) => title.slice(0, SEEN_CHARS)).values()];
-  const told = new Map(alike.filter((twins) => twins.length > 1).flatMap((twins) => toldApart(twins)));
-  return threads.map((thread) => (told.has(thread) ? { ...thread, told: told.get(thread) } : thread));
+  const told = new Map(
+    alike.filter((twins) => twins.length > 1).flatMap((twins) => toldApart(twins)),
+  );
+  return threads.map((thread) =>
+    told.has(thread) ? { ...thread, told: told.get(thread) } : thread,
+  );
 }
 
 /** @returns {[object, string][]} */
 function toldApart(twins, [format, ...finer] = [formatMoment, formatInstant]) {
   return [...Map.groupBy(twins, (twin) => format(twin.updated_at))].flatMap(([words, same]) => {
     if (same.length === 1) return [[same[0], words]];
-    return finer.length ? toldApart(same, finer) : same.map((twin, index) => [twin, `${words} (${same.length - index})`]);
+    return finer.length
+      ? toldApart(same, finer)
+      : same.map((twin, index) => [twin, `${words} (${same.length - index})`]);
   });
 }
 
 /** Dots before the title. */
-const MARKS = { live: "Generating", waiting: "Waiting for an answer", unsent: "Messages are not sent yet" };
+const MARKS = {
+  live: "Generating",
+  waiting: "Waiting for an answer",
+  unsent: "Messages are not sent yet",
+};
 
-const entry = ({ id, title, told, mark, updated_at: at, pinned, archived }, isOpen, actions) => html`
+const entry = (
+  { id, title, told, mark, updated_at: at, pinned, archived },
+  isOpen,
+  actions,
+) => html`
   <a
     href=${urlOf(id)}
     data-thread=${id}
     aria-current=${isOpen ? "page" : nothing}
     @click=${(event) => actions.onOpen(event, id)}
   >
-    ${Object.hasOwn(MARKS, mark) ? html`<span class="run-mark ${mark}" role="img" aria-label=${MARKS[mark]}></span>` : nothing}
+    ${
+      Object.hasOwn(MARKS, mark)
+        ? html`<span class="run-mark ${mark}" role="img" aria-label=${MARKS[mark]}></span>`
+        : nothing
+    }
     <span class="thread-name">
       <span class="thread-title">${visible(title) || "Untitled"}</span>
       ${told ? html`<span class="thread-told">${told}</span>` : nothing}
     </span>
-    ${at && !told ? html`<time class="thread-time" datetime=${at} title=${formatInstant(at)}>${shortMoment(at)}</time>` : nothing}
+    ${
+      at && !told
+        ? html`<time class="thread-time" datetime=${at} title=${formatInstant(at)}
+            >${shortMoment(at)}</time
+          >`
+        : nothing
+    }
   </a>
   <span class="thread-actions">
     ${at ? arranging({ id, name: named(title, told), pinned, archived }, actions) : nothing}
-    <button type="button" class="icon-button" aria-label="Rename ${named(title, told)}" title="Rename" @click=${() => actions.onRename(id)}>
+    <button
+      type="button"
+      class="icon-button"
+      aria-label="Rename ${named(title, told)}"
+      title="Rename"
+      @click=${() => actions.onRename(id)}
+    >
       ${icons.pencil}
     </button>
-    <button type="button" class="icon-button" aria-label="Delete ${named(title, told)}" title="Delete" @click=${() => actions.onForget(id, named(title, told))}>
+    <button
+      type="button"
+      class="icon-button"
+      aria-label="Delete ${named(title, told)}"
+      title="Delete"
+      @click=${() => actions.onForget(id, named(title, told))}
+    >
       ${icons.bin}
     </button>
   </span>
 `;
 
 const arranging = ({ id, name, pinned, archived }, actions) => html`
-  ${archived
-    ? nothing
-    : html`<button
-        type="button"
-        class="icon-button ${pinned ? "pinned" : ""}"
-        aria-label="${pinned ? "Unpin" : "Pin"} ${name}"
-        title=${pinned ? "Unpin" : "Pin"}
-        @click=${() => actions.onArrange(id, { pinned: !pinned }, name)}
-      >
-        ${icons.pin}
-      </button>`}
+  ${
+    archived
+      ? nothing
+      : html`<button
+          type="button"
+          class="icon-button ${pinned ? "pinned" : ""}"
+          aria-label="${pinned ? "Unpin" : "Pin"} ${name}"
+          title=${pinned ? "Unpin" : "Pin"}
+          @click=${() => actions.onArrange(id, { pinned: !pinned }, name)}
+        >
+          ${icons.pin}
+        </button>`
+  }
   <button
     type="button"
     class="icon-button"

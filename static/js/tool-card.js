@@ -23,9 +23,14 @@ export const STATES = {
 export function toolCard(part) {
   const [word, icon] = STATES[part.state] ?? STATES.pending;
   return html`
-    <details class="tool-card ${part.state in STATES ? part.state : "pending"}" data-call=${part.toolCallId}>
+    <details
+      class="tool-card ${part.state in STATES ? part.state : "pending"}"
+      data-call=${part.toolCallId}
+    >
       <summary>
-        <span class="tool-state">${icon ?? html`<span class="spinner" aria-hidden="true"></span>`}</span>
+        <span class="tool-state"
+          >${icon ?? html`<span class="spinner" aria-hidden="true"></span>`}</span
+        >
         <code class="tool-name">${legible(part.toolName)}</code>
         <span class="tool-args">${preview(part)}</span>
         <span class="tool-word">${word}</span>
@@ -33,15 +38,22 @@ export function toolCard(part) {
         <span class="tool-open">${icons.chevron}</span>
       </summary>
       <div class="tool-body">
-        ${guard([part.progress, part.argsText, part.approval, part.result, part.state], () => body(part))}
+        ${guard([part.progress, part.argsText, part.approval, part.result, part.state], () =>
+          body(part),
+        )}
       </div>
     </details>
-    ${part.isError && !isToldBelow(part) ? html`<p class="tool-error">${errorOf(part.result)}</p>` : nothing}
+    ${
+      part.isError && !isToldBelow(part)
+        ? html`<p class="tool-error">${errorOf(part.result)}</p>`
+        : nothing
+    }
   `;
 }
 
 /** The decision below the card says more. */
-const isToldBelow = ({ state, approval }) => state === "declined" || (state === "cancelled" && approval);
+const isToldBelow = ({ state, approval }) =>
+  state === "declined" || (state === "cancelled" && approval);
 
 const body = (part) => html`
   ${part.progress === undefined ? nothing : section("Progress", part.progress)}
@@ -64,7 +76,11 @@ export function section(name, value) {
   const text = cut(isText ? value : inJson(value));
   return html`
     <h4>${name}</h4>
-    <pre tabindex="0" role="region" aria-label=${name}><code ${code(text, isText ? "" : "json")}></code></pre>
+    <pre
+      tabindex="0"
+      role="region"
+      aria-label=${name}
+    ><code ${code(text, isText ? "" : "json")}></code></pre>
   `;
 }
 

@@ -7,13 +7,18 @@ export class Tools {
   #isLoading = false;
   #onLoaded;
 
-  /** @param {(tools: Tools) => void} onLoaded  gets the same tools as another object: paint again */
+  /**
+   * @param {(tools: Tools) => void} onLoaded  gets the same tools as another object: paint again
+   */
   constructor(onLoaded, byName = null) {
     this.#onLoaded = onLoaded;
     this.#byName = byName;
   }
 
-  /** @returns {{description: string, parameters: object} | null | undefined}  undefined: not loaded yet */
+  /**
+   * @returns {{description: string, parameters: object} | null | undefined}  undefined: not loaded
+   *   yet
+   */
   of(name) {
     if (this.#byName) return this.#byName.get(name) ?? null;
     this.#load();

@@ -116,7 +116,11 @@ export class Turn {
   }
 
   #part(part, number) {
-    const told = { end: this.#ends[number], isGated: this.#gated.has(number), ms: this.#toolMs[part.toolCallId] };
+    const told = {
+      end: this.#ends[number],
+      isGated: this.#gated.has(number),
+      ms: this.#toolMs[part.toolCallId],
+    };
     return this.#withProgress({
       ...fromAccumulated(part, this.#live, told),
       key: this.#base.length + number,

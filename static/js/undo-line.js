@@ -16,7 +16,11 @@ export class UndoLine {
     this.#status = status;
   }
 
-  /** @param {string} words @param {() => void} undo @param {number} seconds  it can be taken back for so long */
+  /**
+   * @param {string} words
+   * @param {() => void} undo
+   * @param {number} seconds  it can be taken back for so long
+   */
   show(words, undo, seconds) {
     clearTimeout(this.#timer);
     this.#status.textContent = `${words} It can be undone.`;
@@ -27,7 +31,15 @@ export class UndoLine {
     render(
       html`<p>${words}</p>
         <button type="button" class="quiet" @click=${take}>Undo</button>
-        <button type="button" class="icon-button" aria-label="Dismiss" title="Dismiss" @click=${() => this.hide()}>${icons.cross}</button>`,
+        <button
+          type="button"
+          class="icon-button"
+          aria-label="Dismiss"
+          title="Dismiss"
+          @click=${() => this.hide()}
+        >
+          ${icons.cross}
+        </button>`,
       this.#element,
     );
     this.#element.hidden = false;

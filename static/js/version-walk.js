@@ -1,4 +1,6 @@
-/** From one version of a message to another: what is read stays where it is, and so does the focus. */
+/**
+ * From one version of a message to another: what is read stays where it is, and so does the focus.
+ */
 
 import { showVersion } from "./location.js";
 import { afterPaint } from "./paint.js";
@@ -22,12 +24,15 @@ export class VersionWalk {
     showVersion(thread.state.looksAt);
     const message = inPlaceOf(thread.state.messages, from, version);
     if (!message) return;
-    status.textContent = `Version ${message.versions.indexOf(version) + 1} of ${message.versions.length}`;
+    const number = message.versions.indexOf(version) + 1;
+    status.textContent = `Version ${number} of ${message.versions.length}`;
     afterPaint(() => {
       const shown = article(log, message);
       if (!shown) return;
-      if (Math.abs(follower.placeOf(shown).px - place.px) > 1) follower.restore({ ...place, message: message.id });
-      if (isFree(document.activeElement, step)) shown.querySelector(`[data-look=${step}]`)?.focus({ preventScroll: true });
+      if (Math.abs(follower.placeOf(shown).px - place.px) > 1)
+        follower.restore({ ...place, message: message.id });
+      if (isFree(document.activeElement, step))
+        shown.querySelector(`[data-look=${step}]`)?.focus({ preventScroll: true });
     });
   }
 

@@ -9,13 +9,20 @@ const STEPS = [
   ["next", 1, icons.chevron],
 ];
 
-/** @param {object} message @param {(version: string, message: object, step: "previous" | "next") => void} onLook */
+/**
+ * @param {object} message
+ * @param {(version: string, message: object, step: "previous" | "next") => void} onLook
+ */
 export function versionsView(message, onLook) {
   const { version, versions, role } = message;
   if (!versions) return nothing;
   const number = versions.indexOf(version) + 1;
   const [previous, next] = STEPS.map((step) => button(message, step, onLook));
-  return html`<div class="versions" role="group" aria-label=${role === "user" ? "Versions of this message" : "Versions of this reply"}>
+  return html`<div
+    class="versions"
+    role="group"
+    aria-label=${role === "user" ? "Versions of this message" : "Versions of this reply"}
+  >
     ${previous}
     <span class="version" aria-hidden="true">${number}/${versions.length}</span>
     <span class="visually-hidden">Version ${number} of ${versions.length}</span>

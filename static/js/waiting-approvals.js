@@ -18,7 +18,10 @@ export class WaitingApprovals {
 
   constructor(onChange) {
     this.#onChange = onChange;
-    document.addEventListener("visibilitychange", () => !document.hidden && this.#isWatched && this.refresh());
+    document.addEventListener(
+      "visibilitychange",
+      () => !document.hidden && this.#isWatched && this.refresh(),
+    );
   }
 
   /** Look every now and then, for as long as somebody sees the list. */
@@ -44,7 +47,8 @@ export class WaitingApprovals {
       this.#set({ failed: true });
     }
     clearTimeout(this.#timer);
-    if (this.#isWatched && !document.hidden) this.#timer = setTimeout(() => this.refresh(), WATCH_MS);
+    if (this.#isWatched && !document.hidden)
+      this.#timer = setTimeout(() => this.refresh(), WATCH_MS);
   }
 
   /** @returns {Promise<boolean>}  whether the call waits no longer */
@@ -54,7 +58,10 @@ export class WaitingApprovals {
     this.#answer(id, { state: "sending" });
     try {
       await api.decide(id, decision);
-      this.#gone(id, { words: `${name} was ${decision.approved ? "approved" : "declined"}.`, isError: false });
+      this.#gone(id, {
+        words: `${name} was ${decision.approved ? "approved" : "declined"}.`,
+        isError: false,
+      });
     } catch (error) {
       if (!isOver(error)) {
         this.#answer(id, { state: "failed", error });
@@ -95,4 +102,5 @@ export class WaitingApprovals {
 }
 
 /** Nobody can decide on the call any more, or not this person. */
-const isOver = ({ status, code }) => status === 403 || status === 404 || (status === 409 && code !== "run_in_progress");
+const isOver = ({ status, code }) =>
+  status === 403 || status === 404 || (status === 409 && code !== "run_in_progress");

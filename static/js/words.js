@@ -1,6 +1,6 @@
 /**
- * Words that are not sent, between the page and the browser that keeps them: drafts and messages that
- * wait, with their images.
+ * Words that are not sent, between the page and the browser that keeps them: drafts and messages
+ * that wait, with their images.
  */
 
 import { isWhole } from "./outbox.js";
@@ -21,7 +21,8 @@ export class Words {
   /**
    * It is known who writes: from now on words are kept, and those of an earlier visit come back.
    *
-   * @param {(id: string | null, typed: string) => void} show  what was written in a thread, and what is typed
+   * @param {(id: string | null, typed: string) => void} show  what was written in a thread, and
+   *   what is typed
    */
   start(owner, show) {
     const { drafts, composer, thread } = this.page;
@@ -46,8 +47,8 @@ export class Words {
   }
 
   /**
-   * Open a thread with the messages that wait in it; those with images follow. One that is on its way waits
-   * in the thread that is left, where it may have come through.
+   * Open a thread with the messages that wait in it; those with images follow. One that is on its
+   * way waits in the thread that is left, where it may have come through.
    */
   opened(id, version) {
     const { drafts, thread } = this.page;
@@ -67,7 +68,8 @@ export class Words {
   changedElsewhere(id, before, after) {
     const { thread } = this.page;
     this.#heard = this.#heard.then(async () => {
-      const isHere = () => id === thread.state.id || (thread.state.id === null && thread.state.outbox.some(isFor(id)));
+      const isHere = () =>
+        id === thread.state.id || (thread.state.id === null && thread.state.outbox.some(isFor(id)));
       const items = isHere() ? await this.#withImages(after) : [];
       if (isHere()) thread.sender.changedElsewhere(before, items);
     });
@@ -96,7 +98,10 @@ export class Words {
   }
 
   async #takeOver(id, signal) {
-    const isMine = await this.page.drafts.own(id, signal).then(() => true, () => false);
+    const isMine = await this.page.drafts.own(id, signal).then(
+      () => true,
+      () => false,
+    );
     if (isMine) this.#take(null, id);
   }
 
@@ -109,7 +114,10 @@ export class Words {
     if (thread.state.id !== id) return;
     const whole = items.filter(isWhole);
     for (const { text, images } of items.filter((item) => !isWhole(item))) {
-      composer.restore(text, images.filter(({ dataUrl }) => dataUrl));
+      composer.restore(
+        text,
+        images.filter(({ dataUrl }) => dataUrl),
+      );
       notice.say(LOST);
     }
     if (whole.length < outbox.length) drafts.keepOutbox(id, whole, outbox);
@@ -121,7 +129,10 @@ export class Words {
     if (!imagesOf(items).length) return items;
     const found = await this.page.composer.attachments.loaded(imagesOf(items));
     const byKey = new Map(found.map((image) => [image.key, image]));
-    return items.map((item) => ({ ...item, images: item.images?.map((image) => byKey.get(image.key) ?? image) }));
+    return items.map((item) => ({
+      ...item,
+      images: item.images?.map((image) => byKey.get(image.key) ?? image),
+    }));
   }
 
   /** Their words are kept before: images that no words name are forgotten. */

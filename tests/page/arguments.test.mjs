@@ -2,7 +2,15 @@
 
 import assert from "node:assert/strict";
 import test from "node:test";
-import { argsOf, argsOfText, changesOf, fieldsOf, isExact, optionWords, questionFields } from "../../static/js/arguments.js";
+import {
+  argsOf,
+  argsOfText,
+  changesOf,
+  fieldsOf,
+  isExact,
+  optionWords,
+  questionFields,
+} from "../../static/js/arguments.js";
 import { table } from "./tables.mjs";
 
 const TEXT = { type: "string" };
@@ -12,15 +20,20 @@ const COUNT_OR_TEXT = { anyOf: [TEXT, COUNT] };
 const DEFINITIONS = { Colour: COLOURS, Loop: { $ref: "#/$defs/Loop" } };
 
 const schema = (properties, ...required) => ({ type: "object", properties, required });
-const many = (count) => Object.fromEntries(Array.from({ length: count }, (_, number) => [`a${number}`, TEXT]));
+const many = (count) =>
+  Object.fromEntries(Array.from({ length: count }, (_, number) => [`a${number}`, TEXT]));
 
 /** Kind and text of each field. */
-const fields = (declared, args) => fieldsOf(declared, args)?.map(({ name, kind, text }) => [name, kind, text]) ?? null;
+const fields = (declared, args) =>
+  fieldsOf(declared, args)?.map(({ name, kind, text }) => [name, kind, text]) ?? null;
 
 /** The arguments when these fields are filled so. */
 function typed(declared, args, texts) {
   const shown = fieldsOf(declared, args);
-  return argsOf(shown, shown.map(({ name, text }) => texts[name] ?? text));
+  return argsOf(
+    shown,
+    shown.map(({ name, text }) => texts[name] ?? text),
+  );
 }
 
 table(
@@ -74,7 +87,8 @@ table(
   (declared, args) => assert.equal(fieldsOf(declared, args), null),
 );
 
-test("forty arguments have a field each", () => assert.equal(fieldsOf(schema(many(40)), {}).length, 40));
+test("forty arguments have a field each", () =>
+  assert.equal(fieldsOf(schema(many(40)), {}).length, 40));
 
 test("arguments that are given come first, those that no schema declares among them", () => {
   const args = JSON.parse('{"z": 1, "b": "x", "__proto__": 2}');
@@ -87,7 +101,10 @@ test("arguments that are given come first, those that no schema declares among t
 });
 
 test("a field says what its argument is for, and whether it is required", () => {
-  const [first, second] = fieldsOf(schema({ a: { ...TEXT, description: "The first" }, b: { ...TEXT, description: 7 } }, "b"), {});
+  const [first, second] = fieldsOf(
+    schema({ a: { ...TEXT, description: "The first" }, b: { ...TEXT, description: 7 } }, "b"),
+    {},
+  );
   assert.deepEqual([first.about, first.isRequired], ["The first", false]);
   assert.deepEqual([second.about, second.isRequired], ["", true]);
 });
@@ -105,7 +122,11 @@ table(
 );
 
 test("a date that is needed cannot be emptied", () => {
-  const read = typed(schema({ day: { ...TEXT, format: "date" } }, "day"), { day: "2026-03-04" }, { day: "" });
+  const read = typed(
+    schema({ day: { ...TEXT, format: "date" } }, "day"),
+    { day: "2026-03-04" },
+    { day: "" },
+  );
   assert.deepEqual(read, { problems: ["A value is needed."] });
 });
 
@@ -126,7 +147,10 @@ table(
     [TEXT, "a", "", ""],
   ],
   (declared, before, text, after) =>
-    assert.deepEqual(typed(schema({ x: declared }, "x"), { x: before }, { x: text }), { args: { x: after }, isChanged: true }),
+    assert.deepEqual(typed(schema({ x: declared }, "x"), { x: before }, { x: text }), {
+      args: { x: after },
+      isChanged: true,
+    }),
 );
 
 table(
@@ -142,7 +166,9 @@ table(
     [{ type: "array" }, [], "[1", "This is not valid JSON."],
   ],
   (declared, before, text, problem) =>
-    assert.deepEqual(typed(schema({ x: declared }, "x"), { x: before }, { x: text }), { problems: [problem] }),
+    assert.deepEqual(typed(schema({ x: declared }, "x"), { x: before }, { x: text }), {
+      problems: [problem],
+    }),
 );
 
 test("each field has its own sentence, or none", () => {
@@ -158,12 +184,18 @@ test("a required argument that was not given is asked for", () => {
 test("an optional argument can be left out, and added", () => {
   const optional = schema({ a: TEXT, b: COUNT });
   assert.deepEqual(typed(optional, { a: "x" }, { a: "" }), { args: {}, isChanged: true });
-  assert.deepEqual(typed(optional, { a: "x" }, { b: "2" }), { args: { a: "x", b: 2 }, isChanged: true });
+  assert.deepEqual(typed(optional, { a: "x" }, { b: "2" }), {
+    args: { a: "x", b: 2 },
+    isChanged: true,
+  });
 });
 
 test("an optional argument that is filled with spaces is left out, unless it is a text", () => {
   const optional = schema({ a: TEXT, b: { type: "array" } });
-  assert.deepEqual(typed(optional, { a: "x", b: [] }, { a: " ", b: " " }), { args: { a: " " }, isChanged: true });
+  assert.deepEqual(typed(optional, { a: "x", b: [] }, { a: " ", b: " " }), {
+    args: { a: " " },
+    isChanged: true,
+  });
 });
 
 test("JSON with other spaces is no change", () => {
@@ -207,28 +239,53 @@ test("changes name what was changed, left out and added, in the order of the arg
 });
 
 test("options are named in words, without unseen characters", () => {
-  assert.deepEqual([true, false, 3, "a\u202eb"].map(optionWords), ["Yes", "No", "3", String.raw`a\u202eb`]);
+  assert.deepEqual([true, false, 3, "a\u202eb"].map(optionWords), [
+    "Yes",
+    "No",
+    "3",
+    String.raw`a\u202eb`,
+  ]);
 });
 
 test("the fields that a tool's server asks for keep its order, titles and defaults", () => {
   const schema = {
     properties: {
       city: { type: "string", title: "City" },
-      seat: { type: "string", oneOf: [{ const: "a", title: "Aisle" }, { const: "w", title: "Window" }], default: "w" },
+      seat: {
+        type: "string",
+        oneOf: [
+          { const: "a", title: "Aisle" },
+          { const: "w", title: "Window" },
+        ],
+        default: "w",
+      },
       nights: { type: "integer" },
       insured: { type: "boolean", default: false },
     },
     required: ["city"],
   };
   const fields = questionFields(schema);
-  assert.deepEqual(fields.map(({ label, name, text }) => [label ?? name, text]), [
-    ["City", ""],
-    ["seat", "1"],
-    ["nights", ""],
-    ["insured", "1"],
-  ]);
+  assert.deepEqual(
+    fields.map(({ label, name, text }) => [label ?? name, text]),
+    [
+      ["City", ""],
+      ["seat", "1"],
+      ["nights", ""],
+      ["insured", "1"],
+    ],
+  );
   assert.deepEqual(fields[1].words, ["Aisle", "Window"]);
-  assert.deepEqual(argsOf(fields, ["Rome", "1", "2", "0"]).args, { city: "Rome", seat: "w", nights: 2, insured: true });
-  assert.deepEqual(argsOf(fields, ["", "1", "x", "1"]).problems, ["A value is needed.", "", "Enter a whole number.", ""]);
+  assert.deepEqual(argsOf(fields, ["Rome", "1", "2", "0"]).args, {
+    city: "Rome",
+    seat: "w",
+    nights: 2,
+    insured: true,
+  });
+  assert.deepEqual(argsOf(fields, ["", "1", "x", "1"]).problems, [
+    "A value is needed.",
+    "",
+    "Enter a whole number.",
+    "",
+  ]);
   assert.deepEqual(questionFields({}), []);
 });

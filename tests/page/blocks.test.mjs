@@ -10,7 +10,10 @@ import { table } from "./tables.mjs";
 
 /** The blocks of a text that is whole. */
 const blocksOf = (text) => new Blocks().update(text, false, null).blocks;
-const markupOf = (text) => blocksOf(text).map(({ text: words, markup }) => markup ?? `plain: ${words}`).join("");
+const markupOf = (text) =>
+  blocksOf(text)
+    .map(({ text: words, markup }) => markup ?? `plain: ${words}`)
+    .join("");
 
 /** Of the processor's time, ten times what a block may take on an idle machine. */
 const MOST_MS = 2000;
@@ -21,101 +24,122 @@ const COSTLY = {
   "quotes in quotes, with lazy lines": `${"> ".repeat(40)}a\n${"b\n".repeat(20)}`,
   "lists in lists": "- ".repeat(4000),
   "numbered lists in lists": "1. ".repeat(4000),
-  "lists in lists on lines of their own": Array.from({ length: 400 }, (_, i) => `${"  ".repeat(i)}- a`).join("\n"),
+  "lists in lists on lines of their own": Array.from(
+    { length: 400 },
+    (_, i) => `${"  ".repeat(i)}- a`,
+  ).join("\n"),
   "lists in quotes in lists": "> - ".repeat(2000) + "x",
   "asterisks around a letter": `${"*".repeat(5000)}a${"*".repeat(5000)}`,
   "underscores around a letter": `${"_".repeat(5000)}a${"_".repeat(5000)}`,
   "tildes around a letter": `${"~~ ".repeat(2000)}a${" ~~".repeat(2000)}`,
   "emphasis in emphasis": `${"*a _b ".repeat(3000)}${"_ *".repeat(3000)}`,
-  "headings": "# a\n".repeat(60_000),
+  headings: "# a\n".repeat(60_000),
   "underlined headings": "a\n=\n".repeat(40_000),
-  "rules": "---\n".repeat(60_000),
-  "paragraphs": "a\n\n".repeat(60_000),
-  "lines": "a\n".repeat(120_000),
+  rules: "---\n".repeat(60_000),
+  paragraphs: "a\n\n".repeat(60_000),
+  lines: "a\n".repeat(120_000),
   "empty lines": "\n".repeat(240_000),
   "list items": "- a\n".repeat(60_000),
   "quoted lines": "> a\n".repeat(60_000),
-  "quotes": "> a\n\n".repeat(40_000),
+  quotes: "> a\n\n".repeat(40_000),
   "code fences": "```\n".repeat(40_000),
-  "code fences of different lengths": Array.from({ length: 600 }, (_, i) => "`".repeat(i + 3)).join("\n"),
+  "code fences of different lengths": Array.from({ length: 600 }, (_, i) => "`".repeat(i + 3)).join(
+    "\n",
+  ),
   "an open code fence": "```js\n" + "a b\n".repeat(60_000),
   "underscores in words": "_a".repeat(60_000),
   "asterisks in words": "*a".repeat(60_000),
   "strong beginnings": "**a ".repeat(40_000),
-  "asterisks": "*".repeat(200_000),
+  asterisks: "*".repeat(200_000),
   "asterisks apart": "* ".repeat(100_000),
-  "tildes": "~a".repeat(60_000),
-  "brackets": "[".repeat(120_000),
+  tildes: "~a".repeat(60_000),
+  brackets: "[".repeat(120_000),
   "brackets with letters": "[a".repeat(60_000),
   "closed brackets": `${"[".repeat(40_000)}a${"]".repeat(40_000)}`,
   "link beginnings": "[a](".repeat(40_000),
-  "links": "[a](b)".repeat(30_000),
+  links: "[a](b)".repeat(30_000),
   "links in links": `${"[".repeat(20_000)}a${"](b)".repeat(20_000)}`,
   "link titles": '[a](b "'.repeat(30_000),
   "links with brackets in their address": `[a](${"(".repeat(60_000)}`,
-  "images": "![a](b)".repeat(30_000),
-  "references": `[a]: b\n\n${"[a]".repeat(40_000)}`,
+  images: "![a](b)".repeat(30_000),
+  references: `[a]: b\n\n${"[a]".repeat(40_000)}`,
   "references without an end": `[a]: b\n\n${"[a][".repeat(40_000)}`,
   "references in brackets": `[a]: b\n\n${"[".repeat(5000)}a${"]".repeat(5000)}`,
-  "definitions": "[a]: b\n".repeat(30_000),
-  "definitions of different names": Array.from({ length: 30_000 }, (_, i) => `[a${i}]: b`).join("\n"),
+  definitions: "[a]: b\n".repeat(30_000),
+  "definitions of different names": Array.from({ length: 30_000 }, (_, i) => `[a${i}]: b`).join(
+    "\n",
+  ),
   "definitions without an end": '[a]: b "c\n'.repeat(30_000),
   "backticks apart": "` ".repeat(60_000),
-  "backticks": "`".repeat(200_000),
+  backticks: "`".repeat(200_000),
   "backticks in runs": Array.from({ length: 500 }, (_, i) => `${"`".repeat(i + 1)}a`).join(""),
-  "code": "`a`".repeat(60_000),
+  code: "`a`".repeat(60_000),
   "angle brackets": "<".repeat(200_000),
-  "tags": "<a>".repeat(60_000),
+  tags: "<a>".repeat(60_000),
   "tag beginnings": "<a ".repeat(60_000),
-  "attributes": `<a${" b=c".repeat(40_000)}`,
-  "comments": "<!-- ".repeat(40_000),
+  attributes: `<a${" b=c".repeat(40_000)}`,
+  comments: "<!-- ".repeat(40_000),
   "processing instructions": "a <? ".repeat(40_000),
-  "declarations": "a <!A ".repeat(40_000),
-  "autolinks": "<http://a".repeat(30_000),
-  "entities": "&amp;".repeat(40_000),
+  declarations: "a <!A ".repeat(40_000),
+  autolinks: "<http://a".repeat(30_000),
+  entities: "&amp;".repeat(40_000),
   "numeric entities": "&#65;".repeat(40_000),
-  "ampersands": "&".repeat(200_000),
-  "backslashes": "\\".repeat(200_000),
-  "escapes": "\\*".repeat(100_000),
-  "addresses": "www.a.b ".repeat(30_000),
+  ampersands: "&".repeat(200_000),
+  backslashes: "\\".repeat(200_000),
+  escapes: "\\*".repeat(100_000),
+  addresses: "www.a.b ".repeat(30_000),
   "an address with marks at its end": `http://a${"!".repeat(60_000)}`,
   "addresses with brackets": `http://a${"(".repeat(60_000)}`,
   "a long word": "a".repeat(240_000),
   "a long word before an at sign": `${"a.".repeat(60_000)}@`,
   "mail addresses": "a@b.c ".repeat(30_000),
-  "ats": "@a".repeat(60_000),
-  "spaces": `a${" ".repeat(200_000)}b`,
+  ats: "@a".repeat(60_000),
+  spaces: `a${" ".repeat(200_000)}b`,
   "spaces at ends of lines": `${"a  \n".repeat(40_000)}`,
-  "tabs": "\t".repeat(200_000),
+  tabs: "\t".repeat(200_000),
   "a table of many columns": `${"|a".repeat(3000)}|\n${"|-".repeat(3000)}|\n${`${"|b".repeat(3000)}|\n`.repeat(10)}`,
   "a table of many rows": `|a|b|\n|-|-|\n${"|c|d|\n".repeat(30_000)}`,
-  "tables": "|a|\n|-|\n|b|\n\n".repeat(15_000),
+  tables: "|a|\n|-|\n|b|\n\n".repeat(15_000),
   "a table row without an end": "|".repeat(200_000),
   "bars and dashes": "|-".repeat(100_000),
   "a table of escapes": `|a|\n|-|\n|${"\\|".repeat(60_000)}|\n`,
-  "tasks": "- [ ] a\n".repeat(30_000),
-  "punctuation": "!?.,;:'\"()".repeat(20_000),
+  tasks: "- [ ] a\n".repeat(30_000),
+  punctuation: "!?.,;:'\"()".repeat(20_000),
   "a letter with marks": `a${"\u0301".repeat(200_000)}`,
   "carriage returns": "a\r\n".repeat(60_000),
   "zero characters": "\0".repeat(200_000),
 };
 
-table("a text that is hard to read costs a moment, and no more elements than a page bears", Object.entries(COSTLY), (_, text) => {
-  const before = process.cpuUsage();
-  const blocks = blocksOf(text);
-  const took = process.cpuUsage(before).user / 1000;
-  assert.ok(took < MOST_MS, `${Math.round(took)} ms`);
-  const elements = blocks.reduce((sum, { markup }) => sum + (markup?.match(/<[a-z]/g)?.length ?? 0), 0);
-  assert.ok(elements <= LIMITS.elements + LIMITS.blockElements, `${elements} elements`);
-  assert.ok((blocks.length - 2) * LIMITS.elementsPerBlock <= LIMITS.elements, `${blocks.length} blocks`);
-});
+table(
+  "a text that is hard to read costs a moment, and no more elements than a page bears",
+  Object.entries(COSTLY),
+  (_, text) => {
+    const before = process.cpuUsage();
+    const blocks = blocksOf(text);
+    const took = process.cpuUsage(before).user / 1000;
+    assert.ok(took < MOST_MS, `${Math.round(took)} ms`);
+    const elements = blocks.reduce(
+      (sum, { markup }) => sum + (markup?.match(/<[a-z]/g)?.length ?? 0),
+      0,
+    );
+    assert.ok(elements <= LIMITS.elements + LIMITS.blockElements, `${elements} elements`);
+    assert.ok(
+      (blocks.length - 2) * LIMITS.elementsPerBlock <= LIMITS.elements,
+      `${blocks.length} blocks`,
+    );
+  },
+);
 
-table("a text that is hard to read costs a moment while it streams", Object.entries(COSTLY), (_, text) => {
-  const before = process.cpuUsage();
-  new Blocks().update(text, true, remend);
-  const took = process.cpuUsage(before).user / 1000;
-  assert.ok(took < MOST_MS, `${Math.round(took)} ms`);
-});
+table(
+  "a text that is hard to read costs a moment while it streams",
+  Object.entries(COSTLY),
+  (_, text) => {
+    const before = process.cpuUsage();
+    new Blocks().update(text, true, remend);
+    const took = process.cpuUsage(before).user / 1000;
+    assert.ok(took < MOST_MS, `${Math.round(took)} ms`);
+  },
+);
 
 test("what is nested deeper than people nest is text inside of the last level", () => {
   const quotes = markupOf("> ".repeat(2000) + "x");
@@ -144,8 +168,14 @@ test("a text of too many blocks goes on as plain text", () => {
 });
 
 test("a long paragraph has its emphasis as long as it has no more marks than prose", () => {
-  const prose = "It was **very** late, and _nobody_ had `read` the [report](https://example.org/) yet. ".repeat(60);
-  assert.match(markupOf(prose), /<strong>very<\/strong>[^]*<em>nobody<\/em>[^]*<code>read<\/code>[^]*<a href/);
+  const prose =
+    "It was **very** late, and _nobody_ had `read` the [report](https://example.org/) yet. ".repeat(
+      60,
+    );
+  assert.match(
+    markupOf(prose),
+    /<strong>very<\/strong>[^]*<em>nobody<\/em>[^]*<code>read<\/code>[^]*<a href/,
+  );
 });
 
 const TEXT = `# Report\r
@@ -186,7 +216,9 @@ function streamed(pieces) {
 test("a text is the same whether it streams or is there at once", () => {
   const whole = blocksOf(TEXT).map(({ markup }) => markup);
   for (const size of [1, 7, 40]) {
-    const pieces = Array.from({ length: Math.ceil(TEXT.length / size) }, (_, i) => TEXT.slice(i * size, (i + 1) * size));
+    const pieces = Array.from({ length: Math.ceil(TEXT.length / size) }, (_, i) =>
+      TEXT.slice(i * size, (i + 1) * size),
+    );
     assert.deepEqual(streamed(pieces), whole);
   }
 });
@@ -201,7 +233,8 @@ test("a text that grows is read as often as its last blocks are long, and not fr
   const paragraph = `${"Some words of a text. ".repeat(5)}\n\n`;
   const words = paragraph.repeat(100).match(/\S+\s*/g);
   streamed(words);
-  // Each word has the last blocks, three at most, read again, and the last one once more when it is closed.
+  // Each word has the last blocks, three at most, read again, and the last one once more when it is
+  // closed.
   assert.ok(read < words.length * paragraph.length * 4, `${read} characters`);
 });
 
@@ -222,17 +255,26 @@ test("a text that is another one than before is read anew", () => {
   blocks.update("# a\n\nb\n\nc\n\nd", true, remend);
   const { from, blocks: made } = blocks.update("e", true, remend);
   assert.equal(from, 0);
-  assert.deepEqual(made.map(({ markup }) => markup), ["<p>e</p>\n"]);
+  assert.deepEqual(
+    made.map(({ markup }) => markup),
+    ["<p>e</p>\n"],
+  );
 });
 
 test("what is half typed is closed while it streams", () => {
   assert.deepEqual(streamed(["a **b"]), ["<p>a <strong>b</strong></p>\n"]);
-  assert.deepEqual(blocksOf("a **b").map(({ markup }) => markup), ["<p>a **b</p>\n"]);
+  assert.deepEqual(
+    blocksOf("a **b").map(({ markup }) => markup),
+    ["<p>a **b</p>\n"],
+  );
 });
 
 test("a text that cannot be closed is shown as it is", () => {
   const fails = () => {
     throw new Error("no");
   };
-  assert.deepEqual(new Blocks().update("a **b", true, fails).blocks.map(({ text, markup }) => [text, markup]), [["a **b", null]]);
+  assert.deepEqual(
+    new Blocks().update("a **b", true, fails).blocks.map(({ text, markup }) => [text, markup]),
+    [["a **b", null]],
+  );
 });

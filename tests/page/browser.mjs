@@ -1,5 +1,6 @@
 /**
- * Stand-ins for what the page's modules find in a browser. Import this module before those of the page.
+ * Stand-ins for what the page's modules find in a browser. Import this module before those of the
+ * page.
  *
  * All tabs share `localStorage` and the locks; each has its own `sessionStorage` and hears the
  * `storage` events of the others. What a tab does is done inside `tab.run`.
@@ -22,7 +23,10 @@ class TextStorage {
   }
 
   setItem(key, text) {
-    const used = Object.keys(this).reduce((sum, other) => (other === key ? sum : sum + this[other].length), 0);
+    const used = Object.keys(this).reduce(
+      (sum, other) => (other === key ? sum : sum + this[other].length),
+      0,
+    );
     if (used + text.length > this.#room) throw new Error("QuotaExceededError");
     const before = this.getItem(key);
     this[key] = text;
@@ -69,7 +73,8 @@ export class Tab {
   }
 
   hear(event) {
-    for (const [type, listener] of this.#listeners) if (type === event.type) this.run(() => listener(event));
+    for (const [type, listener] of this.#listeners)
+      if (type === event.type) this.run(() => listener(event));
   }
 
   /** Its scripts end; its `sessionStorage` stays. */
@@ -112,7 +117,8 @@ class Locks {
 
   leave(tab) {
     for (const queue of this.#queues.values()) {
-      for (const entry of queue.filter((one) => one.tab === tab).reverse()) this.#remove(queue, entry);
+      for (const entry of queue.filter((one) => one.tab === tab).reverse())
+        this.#remove(queue, entry);
     }
   }
 
@@ -135,7 +141,10 @@ function changed(key, oldValue, newValue) {
 const session = new Proxy(
   {},
   {
-    get: (_, name) => (typeof current.session[name] === "function" ? current.session[name].bind(current.session) : current.session[name]),
+    get: (_, name) =>
+      typeof current.session[name] === "function"
+        ? current.session[name].bind(current.session)
+        : current.session[name],
     ownKeys: () => Object.keys(current.session),
     getOwnPropertyDescriptor: (_, name) => Object.getOwnPropertyDescriptor(current.session, name),
   },

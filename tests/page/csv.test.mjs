@@ -41,4 +41,11 @@ table(
 
 test("a negative number stays a number", () => assert.equal(toCsv([[-1, -0.5]]), "-1,-0.5"));
 
-test("rows end with CR and LF, but for the last one", () => assert.equal(toCsv([["a", "b"], [1, 2]]), "a,b\r\n1,2"));
+test("rows end with CR and LF, but for the last one", () =>
+  assert.equal(
+    toCsv([
+      ["a", "b"],
+      [1, 2],
+    ]),
+    "a,b\r\n1,2",
+  ));

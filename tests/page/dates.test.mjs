@@ -6,8 +6,14 @@ import "./browser.mjs";
 import { withDates } from "../../static/js/dates.js";
 import { table } from "./tables.mjs";
 
-const shown = (text) => withDates(text).filter((piece) => typeof piece === "object").map(({ values: [date] }) => date);
-const words = (text) => withDates(text).map((piece) => (typeof piece === "object" ? piece.values[0] : piece)).join("");
+const shown = (text) =>
+  withDates(text)
+    .filter((piece) => typeof piece === "object")
+    .map(({ values: [date] }) => date);
+const words = (text) =>
+  withDates(text)
+    .map((piece) => (typeof piece === "object" ? piece.values[0] : piece))
+    .join("");
 
 table(
   "dates and months are found, and no other number",

@@ -44,7 +44,10 @@ test("pinned threads come first, archived ones stand under their days", () => {
     { id: "c", pinned: true, archived: true, updated_at: older },
     { id: "d", updated_at: older },
   ];
-  const listed = byDay(threads, NOW).map(([heading, under]) => [heading, under.map(({ id }) => id)]);
+  const listed = byDay(threads, NOW).map(([heading, under]) => [
+    heading,
+    under.map(({ id }) => id),
+  ]);
   assert.deepEqual(listed, [
     ["Pinned", ["a"]],
     ["Today", ["b"]],

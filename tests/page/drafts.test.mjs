@@ -8,7 +8,8 @@ import { Drafts, IMAGES, mentions } from "../../static/js/drafts.js";
 /** The drafts of a tab, in which each call is made; `heard` gets what other tabs have changed. */
 function draftsIn(tab, heard = []) {
   const drafts = tab.run(() => new Drafts((...change) => heard.push(change)));
-  const inTab = (value) => (typeof value === "function" ? (...given) => tab.run(() => value.apply(drafts, given)) : value);
+  const inTab = (value) =>
+    typeof value === "function" ? (...given) => tab.run(() => value.apply(drafts, given)) : value;
   return new Proxy(drafts, { get: (_, name) => inTab(tab.run(() => drafts[name])) });
 }
 
@@ -19,7 +20,13 @@ function openDrafts(tab, { owner = "ann", openId = null, heard } = {}) {
   return drafts;
 }
 
-const item = (id, threadId = "t1", rest = {}) => ({ id, text: id, body: { thread_id: threadId }, key: `key of ${id}`, ...rest });
+const item = (id, threadId = "t1", rest = {}) => ({
+  id,
+  text: id,
+  body: { thread_id: threadId },
+  key: `key of ${id}`,
+  ...rest,
+});
 const waiting = (drafts, threadId) => drafts.of(threadId).outbox.map(({ id }) => id);
 const keys = (storage) => Object.keys(storage).filter((key) => key.startsWith("words:"));
 const settled = () => new Promise(setImmediate);
@@ -78,7 +85,10 @@ test("a draft that is sent comes back nowhere and leaves nothing in the storage"
 
 test("images are kept by their keys alone", () => {
   const drafts = openDrafts(newBrowser());
-  drafts.keep("t1", { draft: "", images: [{ key: "k", alt: "A leaf", dataUrl: "data:image/png;base64,AA==" }] });
+  drafts.keep("t1", {
+    draft: "",
+    images: [{ key: "k", alt: "A leaf", dataUrl: "data:image/png;base64,AA==" }],
+  });
   assert.deepEqual(drafts.of("t1").images, [{ key: "k", alt: "A leaf" }]);
   assert.equal(mentions("base64"), false);
   assert.equal(mentions('"k"'), true);
@@ -265,8 +275,15 @@ test("messages that begin a thread are kept under its id, and the thread has beg
   const drafts = openDrafts(newBrowser());
   drafts.keepOutbox(null, [item("a", "thread_1"), item("b", "thread_1")], []);
   drafts.keepOutbox(null, [item("c", "thread_2")], []);
-  assert.deepEqual([waiting(drafts, "thread_1"), waiting(drafts, "thread_2"), waiting(drafts, null)], [["a", "b"], ["c"], []]);
-  drafts.keepOutbox("thread_1", [item("b", "thread_1")], [item("a", "thread_1"), item("b", "thread_1")]);
+  assert.deepEqual(
+    [waiting(drafts, "thread_1"), waiting(drafts, "thread_2"), waiting(drafts, null)],
+    [["a", "b"], ["c"], []],
+  );
+  drafts.keepOutbox(
+    "thread_1",
+    [item("b", "thread_1")],
+    [item("a", "thread_1"), item("b", "thread_1")],
+  );
   assert.deepEqual(waiting(drafts, "thread_1"), ["b"]);
   assert.deepEqual(drafts.notBegun, ["thread_2"]);
 });
@@ -305,10 +322,16 @@ test("a tab that has gone elsewhere waits for no new thread, and may wait again 
 test("messages that an older page kept in one place move to their threads, once", () => {
   const tab = newBrowser();
   openDrafts(tab);
-  localStorage.setItem("words:", JSON.stringify({ draft: "Hello", outbox: [item("a", "thread_1")], at: 0 }));
+  localStorage.setItem(
+    "words:",
+    JSON.stringify({ draft: "Hello", outbox: [item("a", "thread_1")], at: 0 }),
+  );
   tab.reload();
   const drafts = openDrafts(tab);
-  assert.deepEqual([waiting(drafts, null), waiting(drafts, "thread_1"), drafts.notBegun], [[], ["a"], ["thread_1"]]);
+  assert.deepEqual(
+    [waiting(drafts, null), waiting(drafts, "thread_1"), drafts.notBegun],
+    [[], ["a"], ["thread_1"]],
+  );
   assert.equal(drafts.of(null).draft, "Hello");
   drafts.keepOutbox("thread_1", [], [item("a", "thread_1")]);
   tab.reload();
@@ -326,7 +349,10 @@ test("the storage holds a bounded number of drafts, and forgets the oldest, but 
   drafts.keep(null, { draft: "Hello" });
   assert.equal(keys(localStorage).length, 60);
   assert.deepEqual(waiting(drafts, "t0"), ["m"]);
-  assert.deepEqual([drafts.of("t199").draft, drafts.of("t142").draft, drafts.of("t141").draft], ["x", "x", ""]);
+  assert.deepEqual(
+    [drafts.of("t199").draft, drafts.of("t142").draft, drafts.of("t141").draft],
+    ["x", "x", ""],
+  );
   assert.equal(drafts.of(null).draft, "Hello");
 });
 
@@ -351,7 +377,10 @@ test("an entry that cannot be read is none", () => {
   const drafts = openDrafts(newBrowser());
   localStorage.setItem("words:t1", "{");
   localStorage.setItem("words:t2", "null");
-  assert.deepEqual([drafts.of("t1").draft, drafts.of("t2").outbox, drafts.unsent.size], ["", [], 0]);
+  assert.deepEqual(
+    [drafts.of("t1").draft, drafts.of("t2").outbox, drafts.unsent.size],
+    ["", [], 0],
+  );
 });
 
 test("the draft of the thread that was deleted last still names its images", () => {
@@ -360,8 +389,14 @@ test("the draft of the thread that was deleted last still names its images", () 
   drafts.keep("t1", { draft: "Hello", images: [{ key: "image-1" }] });
   drafts.keep("t2", { draft: "Hello", images: [{ key: "image-2" }] });
   drafts.forget("t1");
-  assert.deepEqual([drafts.of("t1").draft, keys(localStorage), keys(tab.session)], ["", ["words:t2"], ["words:t2"]]);
-  assert.deepEqual([mentions("image-1"), mentions("image-2"), mentions("image-3")], [true, true, false]);
+  assert.deepEqual(
+    [drafts.of("t1").draft, keys(localStorage), keys(tab.session)],
+    ["", ["words:t2"], ["words:t2"]],
+  );
+  assert.deepEqual(
+    [mentions("image-1"), mentions("image-2"), mentions("image-3")],
+    [true, true, false],
+  );
   drafts.forget("t3");
   assert.equal(mentions("image-1"), false);
 });

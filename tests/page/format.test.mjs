@@ -5,8 +5,18 @@ import test from "node:test";
 import { table } from "./tables.mjs";
 
 process.env.TZ = "Europe/Berlin";
-const { formatDate, formatInstant, formatMoment, formatMs, formatValue, formatterOf, isDate, paragraphs, plural, shortDates } =
-  await import("../../static/js/format.js");
+const {
+  formatDate,
+  formatInstant,
+  formatMoment,
+  formatMs,
+  formatValue,
+  formatterOf,
+  isDate,
+  paragraphs,
+  plural,
+  shortDates,
+} = await import("../../static/js/format.js");
 
 table(
   "years, codes and ids are written without separators, quantities with them",
@@ -77,10 +87,16 @@ table(
   "dates of an axis are as short as they can be told apart",
   [
     [["2024-03-01", "2024-03-02"], { labels: ["1 Mar", "2 Mar"], shared: "2024" }],
-    [["2024-03-31T01:00:30", "2024-03-31T02:30"], { labels: ["01:00", "02:30"], shared: "Mar 31, 2024" }],
+    [
+      ["2024-03-31T01:00:30", "2024-03-31T02:30"],
+      { labels: ["01:00", "02:30"], shared: "Mar 31, 2024" },
+    ],
     [["2024-03-31T01:00", "2024-04-01T01:00"], { labels: ["31 Mar", "1 Apr"], shared: "2024" }],
     [["2023-12-31", "2024-01-01"], { labels: ["2023-12-31", "2024-01-01"] }],
-    [["2024-03-31T01:00", "2024-03-31T02:00", "2024-04-01T01:00"], { labels: ["2024-03-31 01:00", "2024-03-31 02:00", "2024-04-01 01:00"] }],
+    [
+      ["2024-03-31T01:00", "2024-03-31T02:00", "2024-04-01T01:00"],
+      { labels: ["2024-03-31 01:00", "2024-03-31 02:00", "2024-04-01 01:00"] },
+    ],
     [["2024-13-01", "2024-13-02"], { labels: ["2024-13-01", "2024-13-02"] }],
     [["2024-03-01", "March"], null],
     [["2024-03-01"], null],
@@ -108,5 +124,8 @@ test("paragraphs leave out what is empty", () => {
 });
 
 test("only one of a thing is in the singular", () => {
-  assert.deepEqual([0, 1, 2000].map((count) => plural(count, "row")), ["0 rows", "1 row", "2,000 rows"]);
+  assert.deepEqual(
+    [0, 1, 2000].map((count) => plural(count, "row")),
+    ["0 rows", "1 row", "2,000 rows"],
+  );
 });

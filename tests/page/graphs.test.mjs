@@ -38,7 +38,10 @@ table(
 test("a choice is the next one of this tab and of tabs to come", async () => {
   const graphs = await loaded(SEVERAL, { browser: "writer" });
   graphs.choose("critic");
-  assert.deepEqual([sessionStorage.getItem("graph"), localStorage.getItem("graph")], ["critic", "critic"]);
+  assert.deepEqual(
+    [sessionStorage.getItem("graph"), localStorage.getItem("graph")],
+    ["critic", "critic"],
+  );
 });
 
 table(
@@ -59,5 +62,6 @@ table(
 
 test("the graph can be chosen until something is sent", () => {
   assert.equal(isOpenToChoice(EMPTY), true);
-  for (const state of [{ id: "t" }, { messages: [{}] }, { outbox: [{}] }]) assert.equal(isOpenToChoice({ ...EMPTY, ...state }), false);
+  for (const state of [{ id: "t" }, { messages: [{}] }, { outbox: [{}] }])
+    assert.equal(isOpenToChoice({ ...EMPTY, ...state }), false);
 });

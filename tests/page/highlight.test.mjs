@@ -11,17 +11,46 @@ await new Promise((loaded) => {
 });
 
 test("code has colours, and what is in it is escaped", () => {
-  assert.match(highlighted('const a = "<b>";', "javascript"), /<span class="hljs-keyword">const<\/span>[^<]*<span[^>]*>"?&quot;&lt;b&gt;/);
+  assert.match(
+    highlighted('const a = "<b>";', "javascript"),
+    /<span class="hljs-keyword">const<\/span>[^<]*<span[^>]*>"?&quot;&lt;b&gt;/,
+  );
   assert.equal(highlighted("a", ""), null);
 });
 
 /** Of the processor's time, ten times what a block may take on an idle machine. */
 const MOST_MS = 2000;
-const UNITS = ["a", "a ", "1", "0x", "1e", "_", "$", "(", "[", "{", '"', "'", "`${", "/", "/*", "<a ", "\\", "=>", "(a)=>", "\n", "  \n", "f\"{", "$("];
+const UNITS = [
+  "a",
+  "a ",
+  "1",
+  "0x",
+  "1e",
+  "_",
+  "$",
+  "(",
+  "[",
+  "{",
+  '"',
+  "'",
+  "`${",
+  "/",
+  "/*",
+  "<a ",
+  "\\",
+  "=>",
+  "(a)=>",
+  "\n",
+  "  \n",
+  'f"{',
+  "$(",
+];
 
 table(
   "code that is hard to read costs a moment, in each language",
-  ["bash", "javascript", "json", "python"].flatMap((language) => UNITS.map((unit) => [language, unit])),
+  ["bash", "javascript", "json", "python"].flatMap((language) =>
+    UNITS.map((unit) => [language, unit]),
+  ),
   (language, unit) => {
     const code = unit.repeat(LIMITS.colouredCharacters).slice(0, LIMITS.colouredCharacters);
     const before = process.cpuUsage();

@@ -2,16 +2,36 @@
 
 import assert from "node:assert/strict";
 import test from "node:test";
-import { decisionOf, jsonKind, jsonOf, keyed, requestOf, reviewAnswer } from "../../static/js/interrupts.js";
+import {
+  decisionOf,
+  jsonKind,
+  jsonOf,
+  keyed,
+  requestOf,
+  reviewAnswer,
+} from "../../static/js/interrupts.js";
 import { Turn } from "../../static/js/turn.js";
 import { table } from "./tables.mjs";
 
 const MAIL = { to: "ann@example.org", body: "It is done." };
-const DEFAULT = "Tool execution requires approval\n\nTool: send_email\nArgs: {'to': 'ann@example.org'}";
-const CALL = { type: "tool_approval", tool_call_id: "c1", name: "send_email", args: MAIL, description: DEFAULT };
+const DEFAULT =
+  "Tool execution requires approval\n\nTool: send_email\nArgs: {'to': 'ann@example.org'}";
+const CALL = {
+  type: "tool_approval",
+  tool_call_id: "c1",
+  name: "send_email",
+  args: MAIL,
+  description: DEFAULT,
+};
 const ALL = ["approve", "edit", "reject", "respond"];
 
-const action = (allowed, rest = {}) => ({ name: "send_email", args: MAIL, description: "Tool execution requires approval", allowed, ...rest });
+const action = (allowed, rest = {}) => ({
+  name: "send_email",
+  args: MAIL,
+  description: "Tool execution requires approval",
+  allowed,
+  ...rest,
+});
 const batch = (requests, configs) => ({ action_requests: requests, review_configs: configs });
 const branch = (decision) => ({ properties: { type: { const: decision } } });
 
@@ -22,9 +42,18 @@ table(
     ["How old?", { kind: "question", prompt: "How old?" }],
     ["", { kind: "question", prompt: "" }],
     [{ question: "Ok?" }, { kind: "question", prompt: "Ok?" }],
-    [{ message: "Ok?", n: 7 }, { kind: "question", prompt: "Ok?", rest: { n: 7 } }],
-    [{ message: "b", prompt: "a" }, { kind: "question", prompt: "a", rest: { message: "b" } }],
-    [{ question: " ", n: 7 }, { kind: "value", value: { question: " ", n: 7 } }],
+    [
+      { message: "Ok?", n: 7 },
+      { kind: "question", prompt: "Ok?", rest: { n: 7 } },
+    ],
+    [
+      { message: "b", prompt: "a" },
+      { kind: "question", prompt: "a", rest: { message: "b" } },
+    ],
+    [
+      { question: " ", n: 7 },
+      { kind: "value", value: { question: " ", n: 7 } },
+    ],
     [{ question: 7 }, { kind: "value", value: { question: 7 } }],
     [[1], { kind: "value", value: [1] }],
     [null, { kind: "value", value: null }],
@@ -35,7 +64,11 @@ table(
 
 test("calls that wait together are reviewed together, each with the decisions that it allows", () => {
   const value = batch(
-    [CALL, { name: "ask_user", args: {} }, { name: "drop", args: {}, description: "Deletes data." }],
+    [
+      CALL,
+      { name: "ask_user", args: {} },
+      { name: "drop", args: {}, description: "Deletes data." },
+    ],
     [
       { action_name: "drop", allowed_decisions: ["reject", "approve", "explode"] },
       { action_name: "ask_user", allowed_decisions: ["respond"] },
@@ -76,7 +109,13 @@ table(
     [{ oneOf: [{ properties: { type: { enum: ["edit"] } } }] }, ["edit"]],
     [branch("approve"), ["approve"]],
     // As LangChain writes it: a branch for each decision, by reference.
-    [{ $defs: { A: branch("approve"), R: branch("reject") }, oneOf: [{ $ref: "#/$defs/A" }, { $ref: "#/$defs/R" }] }, ["approve", "reject"]],
+    [
+      {
+        $defs: { A: branch("approve"), R: branch("reject") },
+        oneOf: [{ $ref: "#/$defs/A" }, { $ref: "#/$defs/R" }],
+      },
+      ["approve", "reject"],
+    ],
     [{ oneOf: [{ $ref: "#/$defs/Missing" }] }, ALL],
     [{ oneOf: [] }, ALL],
   ],
@@ -89,7 +128,9 @@ table(
 test("the schema of an answer comes along from the stream to the form", () => {
   const schema = { oneOf: [branch("approve")] };
   const turn = new Turn({ parts: [] });
-  const data = [{ name: "interrupt", data: { id: "i1", node: "n", value: CALL, response_schema: schema } }];
+  const data = [
+    { name: "interrupt", data: { id: "i1", node: "n", value: CALL, response_schema: schema } },
+  ];
   turn.see({ chunk: { type: "data", path: [], data } });
   const [held] = keyed(turn.interrupts, []);
   assert.deepEqual(requestOf(held).actions, [action(["approve"])]);
@@ -105,7 +146,8 @@ table(
     [7, ""],
     [undefined, ""],
   ],
-  (description, shown) => assert.equal(requestOf({ value: { ...CALL, description } }).actions[0].description, shown),
+  (description, shown) =>
+    assert.equal(requestOf({ value: { ...CALL, description } }).actions[0].description, shown),
 );
 
 table(
@@ -113,12 +155,30 @@ table(
   [
     [{ choice: "approve" }, { decision: { type: "approve" } }],
     [{ choice: "reject", reason: " " }, { decision: { type: "reject" } }],
-    [{ choice: "reject", reason: " Too risky " }, { decision: { type: "reject", message: "Too risky" } }],
-    [{ choice: "respond", message: " Tomorrow " }, { decision: { type: "respond", message: "Tomorrow" } }],
-    [{ choice: "respond", message: " " }, { problem: "Write the reply that stands in for the tool's result." }],
-    [{ choice: "edit", args: '{"to": "bob"}' }, { decision: { type: "edit", edited_action: { name: "send_email", args: { to: "bob" } } } }],
-    [{ choice: "edit", args: '{"to"' }, { problem: "The arguments are not valid JSON. Correct them, or choose another decision." }],
-    [{ choice: "edit", args: '["bob"]' }, { problem: "The arguments have to be a JSON object: {…}." }],
+    [
+      { choice: "reject", reason: " Too risky " },
+      { decision: { type: "reject", message: "Too risky" } },
+    ],
+    [
+      { choice: "respond", message: " Tomorrow " },
+      { decision: { type: "respond", message: "Tomorrow" } },
+    ],
+    [
+      { choice: "respond", message: " " },
+      { problem: "Write the reply that stands in for the tool's result." },
+    ],
+    [
+      { choice: "edit", args: '{"to": "bob"}' },
+      { decision: { type: "edit", edited_action: { name: "send_email", args: { to: "bob" } } } },
+    ],
+    [
+      { choice: "edit", args: '{"to"' },
+      { problem: "The arguments are not valid JSON. Correct them, or choose another decision." },
+    ],
+    [
+      { choice: "edit", args: '["bob"]' },
+      { problem: "The arguments have to be a JSON object: {…}." },
+    ],
     [{}, { problem: "Choose one of the decisions." }],
   ],
   (typed, decision) => assert.deepEqual(decisionOf({ name: "send_email" }, typed), decision),
@@ -139,8 +199,21 @@ test("typed text belongs to one question, though a graph asks another under the 
 });
 
 test("of one id the latest question is open", () => {
-  const open = keyed([{ id: "i1", value: "a" }, { id: "i2", value: "b" }, { id: "i1", value: "c" }], []);
-  assert.deepEqual(open.map(({ id, value }) => [id, value]), [["i1", "c"], ["i2", "b"]]);
+  const open = keyed(
+    [
+      { id: "i1", value: "a" },
+      { id: "i2", value: "b" },
+      { id: "i1", value: "c" },
+    ],
+    [],
+  );
+  assert.deepEqual(
+    open.map(({ id, value }) => [id, value]),
+    [
+      ["i1", "c"],
+      ["i2", "b"],
+    ],
+  );
   assert.equal(new Set(open.map(({ key }) => key)).size, 2);
 });
 
@@ -158,7 +231,10 @@ table(
     ["red", null],
     ["", null],
   ],
-  (text, kind) => (kind === null ? assert.equal(jsonKind(text), null) : assert.match(jsonKind(text), new RegExp(kind))),
+  (text, kind) =>
+    kind === null
+      ? assert.equal(jsonKind(text), null)
+      : assert.match(jsonKind(text), new RegExp(kind)),
 );
 
 const asksFor = (rest) => ({ type: "elicitation", message: "Where to?", server: "trips", ...rest });
@@ -166,8 +242,14 @@ const asksFor = (rest) => ({ type: "elicitation", message: "Where to?", server: 
 table(
   "a question of a tool's server is a form, or an address of the web",
   [
-    [{ mode: "form", requested_schema: {} }, { kind: "form", prompt: "Where to?", by: "trips", schema: {} }],
-    [{ mode: "url", url: "https://a.example/x" }, { kind: "address", prompt: "Where to?", by: "trips", url: "https://a.example/x" }],
+    [
+      { mode: "form", requested_schema: {} },
+      { kind: "form", prompt: "Where to?", by: "trips", schema: {} },
+    ],
+    [
+      { mode: "url", url: "https://a.example/x" },
+      { kind: "address", prompt: "Where to?", by: "trips", url: "https://a.example/x" },
+    ],
   ],
   (rest, request) => assert.deepEqual(requestOf({ value: asksFor(rest) }), request),
 );

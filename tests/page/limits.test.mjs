@@ -20,7 +20,11 @@ table(
     [LIMIT, 7200, `${WHICH} Try again at 14:01.`],
     [LIMIT, 90_000, `${WHICH} Try again on March 31 at 13:01.`],
     [LIMIT, null, `${WHICH} Try again later.`],
-    [{ limit: "tokens", value: 100_000 }, null, "You have reached your limit of tokens (100,000). Try again later."],
+    [
+      { limit: "tokens", value: 100_000 },
+      null,
+      "You have reached your limit of tokens (100,000). Try again later.",
+    ],
     [{ limit: "Runs" }, null, "You have reached your limit of runs. Try again later."],
     [{ detail: "Too many." }, 5, "Too many. Try again in 5 seconds."],
     [{}, 5, "Try again in 5 seconds."],

@@ -1,4 +1,6 @@
-/** For `node --import`: the page's files are modules, though no package.json beside them says so. */
+/**
+ * For `node --import`: the page's files are modules, though no package.json beside them says so.
+ */
 
 import * as module from "node:module";
 import { load } from "./hooks.mjs";

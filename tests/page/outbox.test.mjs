@@ -55,9 +55,10 @@ test("images are in the body that is sent, before the text, and not in the one t
 });
 
 test("a message of images alone has no part for its text", () => {
-  assert.deepEqual(bodyOf(newItem("", "t1", undefined, {}, [{ ...IMAGE, alt: " " }])).message.parts, [
-    { type: "image", image: IMAGE.dataUrl },
-  ]);
+  assert.deepEqual(
+    bodyOf(newItem("", "t1", undefined, {}, [{ ...IMAGE, alt: " " }])).message.parts,
+    [{ type: "image", image: IMAGE.dataUrl }],
+  );
 });
 
 test("a message is whole if all of its images are here", () => {
@@ -77,5 +78,7 @@ test("a message on its way keeps its place, or goes ahead of those that wait", (
   const [one, other, fresh] = [newItem("One", "t1"), newItem("Two", "t1"), newItem("New", "t1")];
   assert.deepEqual(marked([one, other], other, true), [one, { ...other, isSending: true }]);
   assert.deepEqual(marked([one, other], fresh, true), [{ ...fresh, isSending: true }, one, other]);
-  assert.deepEqual(marked([{ ...one, isSending: true }], one, false), [{ ...one, isSending: false }]);
+  assert.deepEqual(marked([{ ...one, isSending: true }], one, false), [
+    { ...one, isSending: false },
+  ]);
 });

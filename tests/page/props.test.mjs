@@ -9,7 +9,12 @@ const SERIES = [{ name: "a", data: [1, null] }];
 const LINES = { x: [1, 2], series: SERIES };
 const BARS = { categories: ["a", "b"], series: SERIES };
 const TABLE = { columns: [{ key: "k", label: "K" }], rows: [{ k: 1, l: "x", m: null, n: true }] };
-const CARDS = { cards: [{ label: "Yield", value: 1, unit: "kW", delta: "+1" }, { label: "Faults", value: null }] };
+const CARDS = {
+  cards: [
+    { label: "Yield", value: 1, unit: "kW", delta: "+1" },
+    { label: "Faults", value: null },
+  ],
+};
 const times = (count, value) => Array(count).fill(value);
 
 table(
@@ -24,7 +29,11 @@ table(
     ["report", { markdown: "" }],
     ["alert", { message: "On", tone: "danger" }],
   ],
-  (component, props) => assert.deepEqual({ ...whole(component, props), tone: props.tone }, { ...props, tone: props.tone }),
+  (component, props) =>
+    assert.deepEqual(
+      { ...whole(component, props), tone: props.tone },
+      { ...props, tone: props.tone },
+    ),
 );
 
 table(
@@ -59,13 +68,18 @@ table(
 );
 
 test("an unknown tone is none", () => {
-  assert.equal(whole("alert", { message: "On", tone: "danger\" onclick=" }).tone, undefined);
+  assert.equal(whole("alert", { message: "On", tone: 'danger" onclick=' }).tone, undefined);
   assert.equal(partial("alert", { message: "On", tone: "toString" }).tone, undefined);
   assert.equal(partial("alert", { message: "On", tone: "info" }).tone, "info");
 });
 
 test("a component is one of ours", () => {
-  assert.deepEqual(["report", "hasOwnProperty", "", undefined].map(isComponent), [true, false, false, false]);
+  assert.deepEqual(["report", "hasOwnProperty", "", undefined].map(isComponent), [
+    true,
+    false,
+    false,
+    false,
+  ]);
 });
 
 table(
@@ -75,10 +89,22 @@ table(
     ["line_chart", { x: [1, 2] }, null],
     ["line_chart", { x: [1, 2], series: [{ name: "a", data: [] }] }, null],
     ["line_chart", { x: [1], series: [{ name: "a", data: [1] }] }, null],
-    ["line_chart", { title: "T", x: [1, 2], series: [{ data: [1, "x"] }] }, { title: "T", x: [1, 2], series: [{ name: "", data: [1] }] }],
-    ["bar_chart", { categories: ["a"], series: SERIES, evil: 1 }, { categories: ["a"], series: SERIES }],
+    [
+      "line_chart",
+      { title: "T", x: [1, 2], series: [{ data: [1, "x"] }] },
+      { title: "T", x: [1, 2], series: [{ name: "", data: [1] }] },
+    ],
+    [
+      "bar_chart",
+      { categories: ["a"], series: SERIES, evil: 1 },
+      { categories: ["a"], series: SERIES },
+    ],
     ["table", { columns: TABLE.columns }, null],
-    ["table", { columns: TABLE.columns, rows: [{ k: 1 }, "x"] }, { columns: TABLE.columns, rows: [{ k: 1 }] }],
+    [
+      "table",
+      { columns: TABLE.columns, rows: [{ k: 1 }, "x"] },
+      { columns: TABLE.columns, rows: [{ k: 1 }] },
+    ],
     ["metric_cards", { cards: [{ label: "Yield" }] }, null],
     ["metric_cards", { cards: [CARDS.cards[0], { label: "Fau" }] }, { cards: [CARDS.cards[0]] }],
     ["report", { title: 7, markdown: "## O" }, { markdown: "## O" }],

@@ -3,7 +3,18 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { newBrowser, Tab } from "./browser.mjs";
-import { alone, atOnce, basedOn, changed, following, holdOf, ordered, queued, seenIn, unseen } from "../../static/js/queue.js";
+import {
+  alone,
+  atOnce,
+  basedOn,
+  changed,
+  following,
+  holdOf,
+  ordered,
+  queued,
+  seenIn,
+  unseen,
+} from "../../static/js/queue.js";
 import { EMPTY } from "../../static/js/thread-state.js";
 import { table } from "./tables.mjs";
 
@@ -35,7 +46,13 @@ table(
     [{ messages: [user] }, "interrupted"],
     [{ messages: [user, answer()], problem: {} }, "problem"],
     // An answer is what a person can do next, whatever else has happened.
-    [{ messages: [user, answer({ error: {}, parts: [{ state: "pending" }] })], runState: "stopped" }, "asked"],
+    [
+      {
+        messages: [user, answer({ error: {}, parts: [{ state: "pending" }] })],
+        runState: "stopped",
+      },
+      "asked",
+    ],
   ],
   (state, reason) => assert.equal(holdOf({ ...EMPTY, ...state }), reason),
 );
@@ -47,9 +64,15 @@ test("a message whose author has not seen the last run is queued, and says which
   const loading = seenIn({ run: null, loading: true, version: "r2" }, item("d"));
   const items = unseen([before, seen, meanwhile, loading], { version: "r2" });
   assert.deepEqual(ids(items), ["a", "b", "c", "d"]);
-  assert.deepEqual(items.map(({ queued: isQueued }) => Boolean(isQueued)), [false, true, true, true]);
+  assert.deepEqual(
+    items.map(({ queued: isQueued }) => Boolean(isQueued)),
+    [false, true, true, true],
+  );
   assert.equal(items[1].after, "r2");
-  assert.deepEqual(unseen(items, { version: "r3" }).map(({ after }) => after), ["r3", "r2", "r2", "r2"]);
+  assert.deepEqual(
+    unseen(items, { version: "r3" }).map(({ after }) => after),
+    ["r3", "r2", "r2", "r2"],
+  );
 });
 
 test("a queued message is for the thread that its author saw, and goes out again as it went first", () => {
@@ -75,7 +98,11 @@ test("a change that another tab has made is made here, and what this tab has cha
 
 test("the images of a message, and that it is on its way, are what this tab knows of it", () => {
   const images = [{ key: "k", dataUrl: "data:" }];
-  const [shown] = changed([item("a", { images, isSending: true })], [item("a")], [item("a", { queued: true, images: [{ key: "k" }] })]);
+  const [shown] = changed(
+    [item("a", { images, isSending: true })],
+    [item("a")],
+    [item("a", { queued: true, images: [{ key: "k" }] })],
+  );
   assert.deepEqual(shown, item("a", { queued: true, images, isSending: true }));
 });
 
@@ -130,7 +157,10 @@ test("a second sending of one tab waits until the first lets others send", async
 
 test("a sending that fails lets the next one begin", async () => {
   newBrowser();
-  await assert.rejects(alone("t1", () => Promise.reject(new Error("away"))), /away/);
+  await assert.rejects(
+    alone("t1", () => Promise.reject(new Error("away"))),
+    /away/,
+  );
   const sent = [];
   await alone("t1", () => sent.push("next"));
   assert.deepEqual(sent, ["next"]);

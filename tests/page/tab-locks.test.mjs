@@ -28,7 +28,13 @@ test("a lock that one tab holds is free for no other, and a lock of another name
 
 test("of tabs that ask at once one gets the lock", async (t) => {
   const had = await Promise.all(
-    tabs(t, 4).map((tab) => tab.request("a", { ifAvailable: true }, (lock) => lock !== null && new Promise((done) => setTimeout(() => done(true), 400)))),
+    tabs(t, 4).map((tab) =>
+      tab.request(
+        "a",
+        { ifAvailable: true },
+        (lock) => lock !== null && new Promise((done) => setTimeout(() => done(true), 400)),
+      ),
+    ),
   );
   assert.deepEqual(had.filter(Boolean), [true]);
 });
@@ -36,13 +42,19 @@ test("of tabs that ask at once one gets the lock", async (t) => {
 test("of tabs of which one asks a little later, one gets the lock", async (t) => {
   const [one, other] = tabs(t, 2);
   const names = Array.from({ length: 20 }, (_, i) => `lock ${i}`);
-  const longer = (lock) => lock !== null && new Promise((done) => setTimeout(() => done(true), 400));
+  const longer = (lock) =>
+    lock !== null && new Promise((done) => setTimeout(() => done(true), 400));
   const asks = (tab) => names.map((name) => tab.request(name, { ifAvailable: true }, longer));
   const early = asks(one);
   await new Promise((later) => setTimeout(later, 50));
   const late = asks(other);
-  const had = (await Promise.all(early)).map(async (isHeld, i) => Number(isHeld) + Number(await late[i]));
-  assert.deepEqual(await Promise.all(had), names.map(() => 1));
+  const had = (await Promise.all(early)).map(
+    async (isHeld, i) => Number(isHeld) + Number(await late[i]),
+  );
+  assert.deepEqual(
+    await Promise.all(had),
+    names.map(() => 1),
+  );
 });
 
 test("a tab that waits has the lock when it is released, and not before", async (t) => {

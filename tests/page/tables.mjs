@@ -9,4 +9,5 @@ export const table = (name, rows, check) =>
     for (const row of rows) await t.test(nameOf(row), () => check(...row));
   });
 
-const nameOf = (row) => inspect(row, { breakLength: Infinity, compact: true, depth: 4 }).slice(2, -2).slice(0, 160);
+const nameOf = (row) =>
+  inspect(row, { breakLength: Infinity, compact: true, depth: 4 }).slice(2, -2).slice(0, 160);

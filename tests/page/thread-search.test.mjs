@@ -12,13 +12,20 @@ function searching(t) {
   let count = 0;
   t.mock.method(globalThis, "setTimeout", (act) => timers.set((count += 1), act) && count);
   t.mock.method(globalThis, "clearTimeout", (timer) => timers.delete(timer));
-  t.mock.method(globalThis, "fetch", (url) => new Promise((resolve, reject) => requests.push({ url, resolve, reject })));
+  t.mock.method(
+    globalThis,
+    "fetch",
+    (url) => new Promise((resolve, reject) => requests.push({ url, resolve, reject })),
+  );
   const answer = async (number, body, status = 200) => {
     requests[number].resolve(new Response(JSON.stringify(body), { status }));
     await settled();
   };
   return {
-    search: new ThreadSearch(() => {}, (words) => told.push(words)),
+    search: new ThreadSearch(
+      () => {},
+      (words) => told.push(words),
+    ),
     requests,
     told,
     answer,
@@ -41,7 +48,10 @@ test("words are looked for once, when the typing pauses", async (t) => {
   assert.equal(requests.length, 0);
   assert.equal(search.state.loading, true);
   pause();
-  assert.deepEqual(requests.map(({ url }) => url), ["/threads?limit=30&q=light%20house"]);
+  assert.deepEqual(
+    requests.map(({ url }) => url),
+    ["/threads?limit=30&q=light%20house"],
+  );
   await answer(0, found("a"));
   assert.deepEqual([shown(search), search.state.loading], [["a"], false]);
   assert.deepEqual(told, ["1 thread found"]);

@@ -6,7 +6,16 @@ import "./browser.mjs";
 import { newAnswer } from "../../static/js/messages.js";
 import { Turn } from "../../static/js/turn.js";
 
-const call = (toolCallId) => ({ type: "tool-call", toolCallId, toolName: "echo", argsText: "{}", args: {}, state: "result", result: 1, status: { type: "complete" } });
+const call = (toolCallId) => ({
+  type: "tool-call",
+  toolCallId,
+  toolName: "echo",
+  argsText: "{}",
+  args: {},
+  state: "result",
+  result: 1,
+  status: { type: "complete" },
+});
 
 test("a call shows how long its tool ran once its step has said so", () => {
   const turn = new Turn(newAnswer(), 0);
@@ -19,6 +28,10 @@ test("a call shows how long its tool ran once its step has said so", () => {
   turn.take({ parts: [call("a"), call("b")], status: { type: "running" } });
   const shown = () => turn.shown().parts.map(({ ms }) => ms);
   assert.deepEqual(shown(), [undefined, undefined]);
-  see({ type: "step-finish", usage: { inputTokens: 1, outputTokens: 1 }, timing: { firstTokenMs: 1, modelMs: 2, toolMs: { b: 40 } } });
+  see({
+    type: "step-finish",
+    usage: { inputTokens: 1, outputTokens: 1 },
+    timing: { firstTokenMs: 1, modelMs: 2, toolMs: { b: 40 } },
+  });
   assert.deepEqual(shown(), [undefined, 40]);
 });

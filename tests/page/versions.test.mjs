@@ -7,7 +7,11 @@ import { beside, endOf, inPlaceOf, withVersions } from "../../static/js/versions
 const message = (id, version, versions, role = "user") => ({ id, role, version, versions });
 
 test("messages get the versions of a later load, and stay the same objects where nothing changed", () => {
-  const shown = [message("a", "v1", ["v1"]), message("b", "v2", undefined), message("c", undefined, undefined)];
+  const shown = [
+    message("a", "v1", ["v1"]),
+    message("b", "v2", undefined),
+    message("c", undefined, undefined),
+  ];
   const loaded = [message("a", "v1", ["v1", "v3"]), message("b", "v2", undefined)];
   const [first, second, third] = withVersions(shown, loaded);
   assert.deepEqual(first.versions, ["v1", "v3"]);
@@ -23,7 +27,11 @@ test("there is no version before the first and none behind the last", () => {
 });
 
 test("a message of a version has the role of the one in whose place it stands", () => {
-  const messages = [message("a", "v1", ["v1", "v2"]), message("b", "v1", ["v1", "v2"], "assistant"), message("c", "v9", undefined)];
+  const messages = [
+    message("a", "v1", ["v1", "v2"]),
+    message("b", "v1", ["v1", "v2"], "assistant"),
+    message("c", "v9", undefined),
+  ];
   assert.equal(inPlaceOf(messages, { role: "assistant" }, "v1"), messages[1]);
   assert.equal(inPlaceOf(messages, { role: "user" }, "v9"), undefined);
 });

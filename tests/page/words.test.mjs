@@ -7,14 +7,26 @@ import { Drafts } from "../../static/js/drafts.js";
 import { Words } from "../../static/js/words.js";
 
 const settled = () => new Promise(setImmediate);
-const item = (id, threadId = "t1", images = []) => ({ id, text: id, images, body: { thread_id: threadId }, key: id });
+const item = (id, threadId = "t1", images = []) => ({
+  id,
+  text: id,
+  images,
+  body: { thread_id: threadId },
+  key: id,
+});
 const image = (key) => ({ key, alt: "" });
 const ids = (items) => items.map(({ id }) => id);
 
-/** A page that shows a thread, with the images that its browser has. `done` is what it was told to do, in order. */
+/**
+ * A page that shows a thread, with the images that its browser has. `done` is what it was told to
+ * do, in order.
+ */
 function pageOf({ id = null, outbox = [], text = "", found = [] } = {}) {
   const done = [];
-  const note = (name) => (...given) => done.push([name, ...given]);
+  const note =
+    (name) =>
+    (...given) =>
+      done.push([name, ...given]);
   const thread = {
     state: { id, outbox },
     open(to, items) {
@@ -33,7 +45,10 @@ function pageOf({ id = null, outbox = [], text = "", found = [] } = {}) {
   const attachments = {
     all: [],
     keep: (images) => kept.push(images.map(({ key }) => key)),
-    loaded: async (images) => images.filter(({ key }) => found.includes(key)).map(({ key }) => ({ key, alt: "", dataUrl: `data:${key}` })),
+    loaded: async (images) =>
+      images
+        .filter(({ key }) => found.includes(key))
+        .map(({ key }) => ({ key, alt: "", dataUrl: `data:${key}` })),
   };
   const composer = { text, attachments, restore: note("restore"), focus: note("focus") };
   const page = { drafts: new Drafts(() => {}), composer, thread, notice: { say: note("say") } };
@@ -57,7 +72,10 @@ test("when it is known who writes, messages of an earlier visit wait in their th
   const { words, done } = pageOf({ id: "t1" });
   start(words);
   await settled();
-  assert.deepEqual(of(done, "take").map(([, id, items]) => [id, items]), [["t1", ["a", "b"]]]);
+  assert.deepEqual(
+    of(done, "take").map(([, id, items]) => [id, items]),
+    [["t1", ["a", "b"]]],
+  );
 });
 
 test("a known author is not learned again", async () => {
@@ -85,7 +103,10 @@ test("a new thread takes over what a closed tab has left for new threads, and no
   const { words, done } = pageOf();
   start(words);
   await settled();
-  assert.deepEqual(of(done, "take").map(([, id, items]) => [id, items]), [[null, ["b"]]]);
+  assert.deepEqual(
+    of(done, "take").map(([, id, items]) => [id, items]),
+    [[null, ["b"]]],
+  );
 });
 
 test("a message that waits for a new thread goes into no thread that was opened meanwhile", async () => {
@@ -117,13 +138,22 @@ test("a message of a new thread is taken over when its tab is closed, and not be
   assert.deepEqual(of(done, "take"), []);
   owner.close();
   await settled();
-  assert.deepEqual(tab.run(() => of(done, "take")).map(([, id, items]) => [id, items]), [[null, ["b"]]]);
+  assert.deepEqual(
+    tab.run(() => of(done, "take")).map(([, id, items]) => [id, items]),
+    [[null, ["b"]]],
+  );
 });
 
 test("a message whose thread has begun meanwhile is not taken over", async () => {
   const { owner, drafts, done } = besideOwner();
   await settled();
-  owner.run(() => drafts.keepOutbox("thread_1", [item("b", "thread_1"), item("c", "thread_1")], [item("b", "thread_1")]));
+  owner.run(() =>
+    drafts.keepOutbox(
+      "thread_1",
+      [item("b", "thread_1"), item("c", "thread_1")],
+      [item("b", "thread_1")],
+    ),
+  );
   owner.close();
   await settled();
   assert.deepEqual(of(done, "take"), []);
@@ -137,7 +167,10 @@ test("a tab that has opened a thread leaves new threads to others", async () => 
   await settled();
   const third = new Tab();
   const drafts = third.run(() => new Drafts(() => {}));
-  const owned = await Promise.race([third.run(() => drafts.own("thread_1")).then(() => true), settled().then(settled)]);
+  const owned = await Promise.race([
+    third.run(() => drafts.own("thread_1")).then(() => true),
+    settled().then(settled),
+  ]);
   assert.equal(owned, true);
 });
 
@@ -153,13 +186,20 @@ test("messages come with their images", async () => {
 });
 
 test("a message whose images are lost is not sent: its words and the images that are left go to the field", async () => {
-  earlier((drafts) => drafts.keepOutbox("t1", [item("a", "t1", [image("k"), image("lost")]), item("b")], []));
+  earlier((drafts) =>
+    drafts.keepOutbox("t1", [item("a", "t1", [image("k"), image("lost")]), item("b")], []),
+  );
   const { page, words, done } = pageOf({ id: "t1", found: ["k"] });
   start(words);
   await settled();
   await settled();
-  assert.deepEqual(of(done, "take").map(([, , items]) => items), [["b"]]);
-  assert.deepEqual(of(done, "restore"), [["restore", "a", [{ key: "k", alt: "", dataUrl: "data:k" }]]]);
+  assert.deepEqual(
+    of(done, "take").map(([, , items]) => items),
+    [["b"]],
+  );
+  assert.deepEqual(of(done, "restore"), [
+    ["restore", "a", [{ key: "k", alt: "", dataUrl: "data:k" }]],
+  ]);
   assert.match(of(done, "say")[0][1], /were not kept/);
   assert.deepEqual(ids(page.drafts.of("t1").outbox), ["b"]);
 });
@@ -175,8 +215,14 @@ test("a thread is opened with the messages that wait in it; those with images fo
   words.opened("t2");
   await settled();
   await settled();
-  assert.deepEqual(of(done, "open"), [["open", "t1", ["a"]], ["open", "t2", []]]);
-  assert.deepEqual(of(done, "take").map(([, id, items]) => [id, items]), [["t2", ["b"]]]);
+  assert.deepEqual(of(done, "open"), [
+    ["open", "t1", ["a"]],
+    ["open", "t2", []],
+  ]);
+  assert.deepEqual(
+    of(done, "take").map(([, id, items]) => [id, items]),
+    [["t2", ["b"]]],
+  );
 });
 
 test("images that come when their thread was left go nowhere, and still wait there", async () => {
@@ -187,7 +233,10 @@ test("images that come when their thread was left go nowhere, and still wait the
   words.opened("t2");
   await settled();
   await settled();
-  assert.deepEqual([of(done, "take"), of(done, "restore"), ids(page.drafts.of("t1").outbox)], [[], [], ["a"]]);
+  assert.deepEqual(
+    [of(done, "take"), of(done, "restore"), ids(page.drafts.of("t1").outbox)],
+    [[], [], ["a"]],
+  );
 });
 
 test("changes of another tab are made in their thread alone, one after the other", async () => {
@@ -198,7 +247,10 @@ test("changes of another tab are made in their thread alone, one after the other
   words.changedElsewhere("t1", [], [item("a", "t1", [image("k")])]);
   words.changedElsewhere("t1", [item("a")], []);
   for (let n = 0; n < 3; n += 1) await settled();
-  assert.deepEqual(of(done, "changed"), [["changed", [], ["a"]], ["changed", ["a"], []]]);
+  assert.deepEqual(of(done, "changed"), [
+    ["changed", [], ["a"]],
+    ["changed", ["a"], []],
+  ]);
   page.thread.state = { id: null, outbox: [item("n", "thread_1")] };
   words.changedElsewhere("thread_1", [item("n", "thread_1")], []);
   words.changedElsewhere("thread_2", [], [item("o", "thread_2")]);

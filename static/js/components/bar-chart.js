@@ -11,7 +11,16 @@ const CHAR_PX = 6.6;
 
 export function barChart(props, streaming) {
   const { title, categories, series, x_label: xLabel } = props;
-  const chart = { kind: "Bar chart", title, noun: "bar", head: xLabel ?? "Category", keys: categories, series, streaming, marksGaps: true };
+  const chart = {
+    kind: "Bar chart",
+    title,
+    noun: "bar",
+    head: xLabel ?? "Category",
+    keys: categories,
+    series,
+    streaming,
+    marksGaps: true,
+  };
   return chartFrame(chart, bars(props));
 }
 
@@ -31,15 +40,30 @@ function picture({ categories, series, y_label: yLabel, x_label: named }, width)
   const bottom = HEIGHT - EDGE.bottom - (xLabel ? 16 : 0);
   const top = EDGE.top + (yLabel ? 18 : 0);
   const y = (value) => top + ((high - value) / (high - low)) * (bottom - top);
-  return html`<svg viewBox="0 0 ${width} ${HEIGHT}" width=${width} height=${HEIGHT} aria-hidden="true">
+  const room = roomOf(slot * every);
+  const end = dates ? width - 2 : Infinity;
+  const below = (label, i) => {
+    if (i % every) return nothing;
+    const x = EDGE.left + slot * (i + 0.5);
+    return categoryLabel(label, categories[i], { x, y: bottom + 18, room, end });
+  };
+  return html`<svg
+    viewBox="0 0 ${width} ${HEIGHT}"
+    width=${width}
+    height=${HEIGHT}
+    aria-hidden="true"
+  >
     ${ticks.map((tick) => gridLine(tick, y(tick), width))}
     ${series.map((item, i) => group(item, i, series.length, { categories, slot, y, top, bottom }))}
     <line class="axis" x1=${EDGE.left} x2=${width - EDGE.right} y1=${y(0)} y2=${y(0)}></line>
-    ${labels.map((label, i) => (i % every ? nothing : categoryLabel(label, categories[i], { x: EDGE.left + slot * (i + 0.5), y: bottom + 18, room: roomOf(slot * every), end: dates ? width - 2 : Infinity })))}
+    ${labels.map(below)}
     ${yLabel ? svg`<text class="axis-name" x="2" y="12">${yLabel}</text>` : nothing}
-    ${xLabel
-      ? svg`<text class="axis-name" text-anchor="middle" x=${width / 2} y=${HEIGHT - 4}>${xLabel}</text>`
-      : nothing}
+    ${
+      xLabel
+        ? svg`<text class="axis-name" text-anchor="middle"
+            x=${width / 2} y=${HEIGHT - 4}>${xLabel}</text>`
+        : nothing
+    }
   </svg>`;
 }
 
@@ -57,7 +81,8 @@ function group({ name, data }, index, count, { categories, slot, y, top, bottom 
     const [from, to] = isMissing ? [top, bottom] : value < 0 ? [y(0), y(value)] : [y(value), y(0)];
     const words = isMissing ? "no value" : formatterOf(name ?? "", data)(value);
     const label = `${categories[i]}${name ? `, ${name}` : ""}: ${words}`;
-    return svg`<rect class=${isMissing ? "no-value" : `s${(index % 8) + 1}`} x=${x} y=${from} width=${Math.max(1, width - 2)}
+    const look = isMissing ? "no-value" : `s${(index % 8) + 1}`;
+    return svg`<rect class=${look} x=${x} y=${from} width=${Math.max(1, width - 2)}
       height=${Math.max(0.5, to - from)} rx="3"><title>${label}</title></rect>`;
   });
 }
@@ -69,7 +94,9 @@ const roomOf = (px) => Math.max(3, Math.floor(px / CHAR_PX));
 /** Labels that do not fit lose the words that all of them begin with: these name the axis. */
 function fitting(categories, slot) {
   const shared = sharedWords(categories);
-  const isLong = categories.some((category) => category.length > roomOf(slot * Math.ceil(LABEL_PX / slot)));
+  const isLong = categories.some(
+    (category) => category.length > roomOf(slot * Math.ceil(LABEL_PX / slot)),
+  );
   if (!isLong || !shared) return { labels: categories };
   return { labels: categories.map((item) => item.slice(shared.length)), shared: shared.trim() };
 }
@@ -85,7 +112,9 @@ function sharedWords([first, ...others]) {
 
 function categoryLabel(label, category, { x, y, room, end }) {
   const text = label.length > room ? `${label.slice(0, room - 1)}…` : label;
-  return svg`<text class="tick" text-anchor="middle" x=${Math.min(x, end - (text.length * CHAR_PX) / 2)} y=${y}>${text}<title>${category}</title></text>`;
+  const middle = Math.min(x, end - (text.length * CHAR_PX) / 2);
+  return svg`<text class="tick" text-anchor="middle" x=${middle} y=${y}
+    >${text}<title>${category}</title></text>`;
 }
 
 /** Round values that enclose both; at least two. */

@@ -51,16 +51,22 @@ function once(props, check) {
 
 const frame = (component, props, streaming) => html`
   <figure class="component ${component}" aria-busy=${streaming}>
-    ${component === "alert" || !props.title
-      ? nothing
-      : html`<h3 class="component-title">${withDates(props.title)}</h3>`}
+    ${
+      component === "alert" || !props.title
+        ? nothing
+        : html`<h3 class="component-title">${withDates(props.title)}</h3>`
+    }
     ${guard([props, streaming], () => COMPONENTS[component](props, streaming))}
   </figure>
 `;
 
 const skeleton = (component, props) => html`
   <figure class="component ${component}" aria-busy="true">
-    ${typeof props?.title === "string" ? html`<h3 class="component-title">${withDates(props.title)}</h3>` : nothing}
+    ${
+      typeof props?.title === "string"
+        ? html`<h3 class="component-title">${withDates(props.title)}</h3>`
+        : nothing
+    }
     <div class="skeleton ${component}" role="img" aria-label="Being drawn"></div>
   </figure>
 `;

@@ -7,7 +7,15 @@ import { drawing } from "./drawing.js";
 
 export function lineChart(props, streaming) {
   const { title, x, series, x_label: xLabel } = props;
-  const chart = { kind: "Line chart", title, noun: "point", head: xLabel ?? "x", keys: x, series, streaming };
+  const chart = {
+    kind: "Line chart",
+    title,
+    noun: "point",
+    head: xLabel ?? "x",
+    keys: x,
+    series,
+    streaming,
+  };
   return chartFrame(chart, lines(props));
 }
 
@@ -17,7 +25,10 @@ const RETRY_MS = [2000, 8000, 30_000];
 
 let library;
 let tries = 0;
-/** uPlot with its style sheet, and the plot. A module that failed to load is never loaded again under its name. */
+/**
+ * uPlot with its style sheet, and the plot. A module that failed to load is never loaded again
+ * under its name.
+ */
 function load() {
   library ??= loaded().catch((error) => {
     tries += 1;
@@ -29,7 +40,10 @@ function load() {
 
 async function loaded() {
   const again = tries ? `?${tries}` : "";
-  const modules = [import("./line-plot.js" + again), import("../../vendor/uplot/uPlot.esm.js" + again)];
+  const modules = [
+    import("./line-plot.js" + again),
+    import("../../vendor/uplot/uPlot.esm.js" + again),
+  ];
   const [{ LinePlot }, { default: uPlot }] = await Promise.all([...modules, styled()]);
   return { LinePlot, uPlot };
 }
@@ -83,7 +97,8 @@ class Lines {
   /** Say so, show the data meanwhile, and try again. */
   #notLoaded() {
     clearTimeout(this.#timer);
-    if (this.#failures < RETRY_MS.length) this.#timer = setTimeout(this.#retry, RETRY_MS[this.#failures]);
+    if (this.#failures < RETRY_MS.length)
+      this.#timer = setTimeout(this.#retry, RETRY_MS[this.#failures]);
     this.#failures += 1;
     if (this.#note) return;
     addEventListener("online", this.#retry);

@@ -27,12 +27,21 @@ export class LinePlot {
     this.#props = props;
     const axis = axisOf(props.x);
     const layers = layersOf(props.series);
-    const shape = JSON.stringify([axis.kind, layers, props.series.map(nameOf), props.x_label, props.y_label]);
+    const shape = JSON.stringify([
+      axis.kind,
+      layers,
+      props.series.map(nameOf),
+      props.x_label,
+      props.y_label,
+    ]);
     const size = { width: this.#element.clientWidth, height: HEIGHT };
     if (shape !== this.#shape) this.#open(shape, axis, size, layers);
     else this.#plot.setSize(size);
     this.#labels = axis.labels;
-    this.#plot.setData([axis.values, ...props.series.map((item) => padded(item.data, props.x.length))]);
+    this.#plot.setData([
+      axis.values,
+      ...props.series.map((item) => padded(item.data, props.x.length)),
+    ]);
   }
 
   /** The colours are others. */
@@ -69,7 +78,9 @@ export class LinePlot {
             size: axis.kind === "time" ? 50 : 36,
             ...(axis.kind === "names" ? this.#named() : {}),
             ...(axis.kind === "time" ? { values: timeLabels } : {}),
-            ...(axis.kind === "numbers" ? { values: written(xLabel ?? "", this.#props.x), ...wholeSteps(this.#props.x) } : {}),
+            ...(axis.kind === "numbers"
+              ? { values: written(xLabel ?? "", this.#props.x), ...wholeSteps(this.#props.x) }
+              : {}),
           },
           {
             ...look,
@@ -77,7 +88,8 @@ export class LinePlot {
             ticks: { show: false },
             label: yLabel,
             size: 56,
-            values: (_, splits) => splits.map((value) => (value === null ? "" : formatCompact(value))),
+            values: (_, splits) =>
+              splits.map((value) => (value === null ? "" : formatCompact(value))),
           },
         ],
         hooks: { setCursor: [(plot) => tip(plot, this.#props)] },
@@ -101,7 +113,9 @@ const short = (label) => (label.length > MAX_LABEL ? `${label.slice(0, MAX_LABEL
 
 /** Between whole numbers there are no others on the axis: no 2020.5. */
 const wholeSteps = (x) => (x.every(Number.isInteger) ? { incrs: WHOLE_STEPS } : {});
-const WHOLE_STEPS = Array.from({ length: 14 }, (_, power) => [1, 2, 5].map((factor) => factor * 10 ** power)).flat();
+const WHOLE_STEPS = Array.from({ length: 14 }, (_, power) =>
+  [1, 2, 5].map((factor) => factor * 10 ** power),
+).flat();
 
 const written = (label, x) => {
   const format = formatterOf(label, x);
@@ -109,7 +123,11 @@ const written = (label, x) => {
 };
 
 const timeOfDay = new Intl.DateTimeFormat("en-GB", { timeStyle: "short", timeZone: "UTC" });
-const dayOfMonth = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", timeZone: "UTC" });
+const dayOfMonth = new Intl.DateTimeFormat("en-GB", {
+  day: "numeric",
+  month: "short",
+  timeZone: "UTC",
+});
 const monthOfYear = new Intl.DateTimeFormat("en-GB", { month: "short", timeZone: "UTC" });
 const DAY = 86_400;
 
@@ -154,10 +172,16 @@ export function axisOf(x) {
   }
   const texts = x.map(String);
   if (texts.every(isDate)) {
-    const times = texts.map((value) => Date.parse(`${value.replace(" ", "T")}${value.length > 10 ? "Z" : ""}`) / 1000);
+    const times = texts.map(
+      (value) => Date.parse(`${value.replace(" ", "T")}${value.length > 10 ? "Z" : ""}`) / 1000,
+    );
     if (rises(times)) return { kind: "time", values: times, labels: [] };
   }
-  return { kind: "names", values: texts.map((_, i) => i), labels: shortDates(texts)?.labels ?? texts };
+  return {
+    kind: "names",
+    values: texts.map((_, i) => i),
+    labels: shortDates(texts)?.labels ?? texts,
+  };
 }
 
 /** The values under the pointer, in a box that follows it. */
@@ -170,7 +194,9 @@ function readout(element) {
     box.hidden = idx === null || idx === undefined || left < 0;
     if (box.hidden) return;
     if (!box.isConnected) plot.over.append(box);
-    const values = series.map((item, i) => `${nameOf(item, i)}: ${formatterOf(nameOf(item, i), item.data)(item.data[idx])}`);
+    const values = series.map(
+      (item, i) => `${nameOf(item, i)}: ${formatterOf(nameOf(item, i), item.data)(item.data[idx])}`,
+    );
     box.textContent = [String(x[idx]).replace("T", " "), ...values].join("\n");
     const isRight = left > element.clientWidth / 2;
     box.style.left = `${isRight ? left - box.offsetWidth - 12 : left + 12}px`;

@@ -80,7 +80,9 @@ const hasPoints = (props) => growing(props.series).some(({ data }) => data.lengt
 
 const labels = (props) =>
   Object.fromEntries(
-    ["title", "x_label", "y_label"].filter((key) => isText(props[key])).map((key) => [key, props[key]]),
+    ["title", "x_label", "y_label"]
+      .filter((key) => isText(props[key]))
+      .map((key) => [key, props[key]]),
   );
 
 const PARTIAL = {
@@ -90,7 +92,9 @@ const PARTIAL = {
   },
   bar_chart(props) {
     const categories = some(props.categories, isText).slice(0, MAX.categories);
-    return categories.length && hasPoints(props) ? { categories, series: growing(props.series) } : null;
+    return categories.length && hasPoints(props)
+      ? { categories, series: growing(props.series) }
+      : null;
   },
   table(props) {
     const columns = some(props.columns, isColumn).slice(0, MAX.columns);
@@ -109,5 +113,11 @@ const PARTIAL = {
 export function partial(component, props) {
   if (!isComponent(component) || !isObject(props)) return null;
   const drawn = PARTIAL[component](props);
-  return drawn && { ...labels(props), ...drawn, ...(TONES.includes(drawn.tone) ? {} : { tone: undefined }) };
+  return (
+    drawn && {
+      ...labels(props),
+      ...drawn,
+      ...(TONES.includes(drawn.tone) ? {} : { tone: undefined }),
+    }
+  );
 }

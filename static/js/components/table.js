@@ -8,7 +8,9 @@ import { csvButton } from "./csv.js";
 export function table({ title, columns, rows }, streaming) {
   const heads = columns.map(({ key, label }) => label ?? key);
   const cells = (row) => columns.map(({ key }) => (Object.hasOwn(row, key) ? row[key] : null));
-  const isRight = columns.map(({ key, align }) => align === "right" || (!align && isNumeric(rows, key)));
+  const isRight = columns.map(
+    ({ key, align }) => align === "right" || (!align && isNumeric(rows, key)),
+  );
   return html`
     ${grid(title ?? "Table", heads, rows.map(cells), isRight)}
     <div class="component-bar">
@@ -20,7 +22,12 @@ export function table({ title, columns, rows }, streaming) {
 
 /** A table in its own scroller. */
 export function grid(name, heads, rows, isRight) {
-  const formats = heads.map((head, i) => formatterOf(head, rows.map((row) => row[i])));
+  const formats = heads.map((head, i) =>
+    formatterOf(
+      head,
+      rows.map((row) => row[i]),
+    ),
+  );
   return scroller(name, heads, rows, { isRight, formats });
 }
 
@@ -29,18 +36,31 @@ const scroller = (name, heads, rows, { isRight, formats }) => html`
     <table>
       <thead>
         <tr>
-          ${heads.map((head, i) => html`<th scope="col" class=${isRight[i] ? "right" : ""}>${withDates(head)}</th>`)}
+          ${heads.map(
+            (head, i) =>
+              html`<th scope="col" class=${isRight[i] ? "right" : ""}>${withDates(head)}</th>`,
+          )}
         </tr>
       </thead>
       <tbody>
         ${rows.map(
-          (row) => html`<tr>
-            ${row.map((value, i) => html`<td class="${isRight[i] ? "right" : ""} ${isDate(value) ? "iso" : ""}" title=${value === null ? "No value" : nothing}>${typeof value === "string" ? withDates(value) : formats[i](value)}</td>`)}
-          </tr>`,
+          (row) =>
+            html`<tr>
+              ${row.map((value, i) => cell(value, isRight[i], formats[i]))}
+            </tr>`,
         )}
       </tbody>
     </table>
   </div>
+`;
+
+const cell = (value, isRight, format) => html`
+  <td
+    class="${isRight ? "right" : ""} ${isDate(value) ? "iso" : ""}"
+    title=${value === null ? "No value" : nothing}
+  >
+    ${typeof value === "string" ? withDates(value) : format(value)}
+  </td>
 `;
 
 const isNumeric = (rows, key) =>
