@@ -5,6 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 DEV_READY := $(VENV)/.ready-dev
 CLIENTS := tests/clients/node_modules/.package-lock.json
+PAGE := tests/page/node_modules/.package-lock.json
 # Tests wait too: three processes for two cores. A part of them is not worth as many: each process
 # first imports everything.
 WORKERS ?= $(if $(ARGS),2,3)
@@ -27,6 +28,10 @@ SLICE := tests/http/test_chat.py tests/http/test_stop.py tests/browser/test_stre
 # Texts that cost a page much cost their tests too; so do several workers.
 COSTLY := tests/page/blocks.test.mjs tests/page/highlight.test.mjs tests/page/test_unseen.py \
 	tests/runs/test_other_workers.py
+NPM_BIN := tests/page/node_modules/.bin
+PAGE_FILES := static/js static/css static/index.html static/build.mjs tests/page/*.mjs \
+	tests/page/*.json
+PURE := $(filter-out $(COSTLY),$(wildcard tests/page/*.test.mjs))
 # The folders under the names that they are imported by: with the package's own file for mypy, and
 # without it for the import contracts, whose roots are the folders.
 LINKS := build/links
@@ -37,10 +42,13 @@ PYTEST := $(BIN)/python -m pytest
 unexport PYTHONDONTWRITEBYTECODE
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: run quick test test-long test-versions races check docs licences audit sbom dist fuzz bench trace soak chaos fleet-check clean
+.PHONY: run page quick test test-long test-versions races check docs licences audit sbom dist fuzz bench trace soak chaos fleet-check clean
 
 run: $(READY)  ## serve the app on http://127.0.0.1:8000
 	$(BIN)/python -P -m turnstream.server $(ARGS)
+
+page: $(PAGE)  ## build the page: static/dist, which is committed and served
+	node static/build.mjs
 
 quick: $(DEV_READY) $(CLIENTS)  ## after each edit: rules, formats, runs, and a slice of the rest
 	$(PYTEST) -n 3 -m "not full and not long" --ignore-glob "tests/runs/test_*postgres*" \
@@ -60,7 +68,7 @@ races: $(DEV_READY) $(CLIENTS)  ## the whole suite in random order on a busy mac
 		kill $$load; [ $$outcome = 0 ] || exit $$outcome; \
 	done
 
-check: $(DEV_READY)  ## lint, types, import contracts
+check: $(DEV_READY) $(PAGE)  ## lint, types, import contracts; the page's too, and whether it is built
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	mkdir -p $(LINKS)/turnstream $(PACKAGE)/turnstream
@@ -69,6 +77,10 @@ check: $(DEV_READY)  ## lint, types, import contracts
 	$(BIN)/mypy
 	PYTHONPATH=$(LINKS) $(BIN)/lint-imports --no-cache
 	$(PYTEST) -q tests/unit/test_house.py tests/unit/test_options.py
+	node static/build.mjs --check
+	$(NPM_BIN)/prettier --config tests/page/.prettierrc.json --log-level warn --check $(PAGE_FILES)
+	$(NPM_BIN)/eslint --config tests/page/eslint.config.mjs static/js static/build.mjs tests/page
+	node --import ./tests/page/modules.mjs --test-reporter dot --test $(PURE)
 
 docs: $(DEV_READY)  ## the documentation as a site in build/site; a broken link fails
 	$(BIN)/python -m tests.support.docs_site
@@ -121,7 +133,10 @@ $(DEV_READY): $(READY)
 	@touch $@
 
 $(CLIENTS): tests/clients/package-lock.json | $(DEV_READY)
-	@$(BIN)/python -m tests.clients.npm
+	@$(BIN)/python -m tests.support.npm tests/clients
+
+$(PAGE): tests/page/package-lock.json | $(DEV_READY)
+	@$(BIN)/python -m tests.support.npm tests/page
 
 clean:
 	rm -rf $(VENV) build *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -72,6 +72,9 @@ from turnstream.tools.current import CurrentCatalogue
 logger = logging.getLogger(__name__)
 
 STATIC = Path(__file__).parent.parent / "static"
+"""The sources of the page."""
+PAGE = STATIC / "dist"
+"""The page, built."""
 
 
 def create() -> Starlette:
@@ -98,11 +101,13 @@ def create_app(
     model: BaseChatModel | None = None,
     formats: Formats = FORMATS,
     extensions: Sequence[type[Extension]] = OUR_EXTENSIONS,
+    page: Path = PAGE,
     *,
     is_development: bool = False,
 ) -> Starlette:
     """The application, on the model that the settings name if none is given, with those of the
-    extensions that the settings switch on.
+    extensions that the settings switch on. `page` is the folder that is served at `/`: STATIC
+    serves the sources of the page.
 
     `is_development`: it is served to the developer of the graph, on loopback alone, who is told
     what the graph raises.
@@ -204,7 +209,7 @@ def create_app(
         lifespan=lifespan,
     )
     # Not a mount: that would take a known address with another method for a file, and say 404.
-    app.router.default = static_files(STATIC)
+    app.router.default = static_files(page)
     if is_development:
         app.add_middleware(DeveloperOnly)
     return app

@@ -1,21 +1,17 @@
 """The page's files, with the headers that keep it in: a strict policy, no sniffing, no referrer.
 
-Files are compressed, once each, and kept in memory; streams never come this way. `index.html` names
-its files below an edition, `/@0123456789ab/js/main.js`: a browser keeps them for good and asks for
-none of them again, until a file changes and with it the edition.
+Files are compressed, once each, and kept in memory; streams never come this way. Names of built
+files have the hash of their content: a browser keeps them for good, and asks for all others again.
 """
 
 import asyncio
 import gzip
 import hashlib
 import re
-from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import lru_cache
 from os import PathLike, stat_result
 from pathlib import Path
-from typing import Self
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
@@ -56,52 +52,20 @@ MEDIA_TYPES = {
     ".html": "text/html",
     ".js": "text/javascript",
     ".json": "application/json",
+    ".map": "application/json",
     ".svg": "image/svg+xml",
 }
 """Written down, since `mimetypes` reads tables of the machine. A file with none of these endings
 is not served: the folder also holds what is for maintainers."""
 
 
-INDEX = "index.html"
-EDITION = re.compile(r"@[0-9a-f]{12}/(?=(?:css|js|vendor)/|icon\.svg$)")
-FILE_OF_PAGE = re.compile(r'((?:href|src)=")((?:css|js|vendor)/|icon\.svg")')
-"""As `index.html` names it."""
-
-
-@dataclass(frozen=True)
-class Edition:
-    """The page's files, as they were when somebody asked for the page."""
-
-    name: str
-    """12 hex digits that change with any file: of the SHA-256 of names and contents."""
-    versions: Mapping[Path, tuple[int, int]]
-    """When each file was changed, in nanoseconds, and how many bytes it has."""
-
-    @classmethod
-    def of(cls, folder: Path) -> Self:
-        whole, versions = hashlib.sha256(), {}
-        for path in sorted(folder.rglob("*")):
-            if path.suffix in MEDIA_TYPES:
-                versions[path] = version = _version(path.stat())
-                whole.update(f"{path.relative_to(folder)} ".encode())
-                whole.update(_digest(path, *version))
-        return cls(whole.hexdigest()[:12], versions)
-
-    def has(self, path: Path, found: stat_result) -> bool:
-        """False for a file that was changed since: kept for good under this name, it would be there
-        again when the change is taken back."""
-        return self.versions.get(path) == _version(found)
-
-
-def _version(found: stat_result) -> tuple[int, int]:
-    return found.st_mtime_ns, found.st_size
+HASHED = re.compile(r"-[0-9A-Z]{8}\.(?:css|js|svg)(?:\.map)?$")
+"""A name with the hash of its content, as `static/build.mjs` gives it."""
 
 
 class Page(StaticFiles):
     def __init__(self, folder: Path) -> None:
         super().__init__(directory=folder, html=True)
-        self._folder = folder.resolve()
-        self._edition: Edition | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         async def with_headers(message: Message) -> None:
@@ -122,16 +86,8 @@ class Page(StaticFiles):
             raise HTTPException(405 if found else 404)
         return await super().get_response(path, scope)
 
-    def get_path(self, scope: Scope) -> str:
-        """A file below an edition that is not the current one is the current file."""
-        path = super().get_path(scope)
-        edition = EDITION.match(path)
-        return path[edition.end() :] if edition else path
-
     def lookup_path(self, path: str) -> tuple[str, stat_result | None]:
         full_path, found = super().lookup_path(path)
-        if self._edition is None or Path(path) == Path(INDEX):
-            self._edition = Edition.of(self._folder)
         if Path(full_path).suffix in MEDIA_TYPES or Path(full_path).is_dir():
             return full_path, found
         return "", None
@@ -144,37 +100,23 @@ class Page(StaticFiles):
         status_code: int = 200,
     ) -> Response:
         path, asked = Path(full_path), Headers(scope=scope)
-        edition = self._edition
-        assert edition is not None, "a file is looked up before it is served"
-        response = (
-            _index(path, edition.name)
-            if path.name == INDEX
-            else FileResponse(
-                path, status_code, media_type=MEDIA_TYPES[path.suffix], stat_result=stat_result
-            )
+        version = stat_result.st_mtime_ns, stat_result.st_size
+        # Not of its time and size: two builds of index.html may have both alike.
+        headers = {"ETag": f'"{_digest(path, *version)}"'}
+        if HASHED.search(path.name):
+            headers["Cache-Control"] = KEEP
+        response: Response = FileResponse(
+            path, status_code, headers, MEDIA_TYPES[path.suffix], stat_result=stat_result
         )
-        if f"/@{edition.name}/" in scope["path"] and edition.has(path, stat_result):
-            response.headers["Cache-Control"] = KEEP
         if "gzip" in asked.get("accept-encoding", ""):
-            response = _compressed(response, path, stat_result)
+            response = _compressed(response, _packed(path, *version))
         if self.is_not_modified(response.headers, asked):
             return NotModifiedResponse(response.headers)
         return response
 
 
-def _index(path: Path, edition: str) -> Response:
-    body = FILE_OF_PAGE.sub(rf"\1@{edition}/\2", path.read_text("utf-8")).encode()
-    etag = f'"{hashlib.sha256(body).hexdigest()[:12]}"'
-    return Response(body, media_type=MEDIA_TYPES[path.suffix], headers={"ETag": etag})
-
-
-def _compressed(plain: Response, path: Path, found: stat_result) -> Response:
+def _compressed(plain: Response, body: bytes) -> Response:
     """The ETag tells the two forms apart, as HTTP wants it."""
-    body = (
-        _packed(path, *_version(found))
-        if isinstance(plain, FileResponse)
-        else gzip.compress(plain.body, mtime=0)
-    )
     response = Response(body, plain.status_code, plain.headers)
     response.headers["Content-Length"] = str(len(body))
     response.headers["Content-Encoding"] = "gzip"
@@ -188,8 +130,8 @@ def _packed(path: Path, _mtime_ns: int, _size: int) -> bytes:
 
 
 @lru_cache(maxsize=256)
-def _digest(path: Path, _mtime_ns: int, _size: int) -> bytes:
-    return hashlib.sha256(path.read_bytes()).digest()
+def _digest(path: Path, _mtime_ns: int, _size: int) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()[:12]
 
 
 def static_files(folder: Path) -> Page:

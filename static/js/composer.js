@@ -6,7 +6,6 @@ import { paragraphs } from "./format.js";
 import { enterHint, isComposing, sends } from "./keys.js";
 
 export class Composer {
-  #form;
   #field;
   #button;
   #queue;
@@ -20,7 +19,6 @@ export class Composer {
    *   `onSend` and `onDraft` get the text and the images
    */
   constructor(form, actions) {
-    this.#form = form;
     const onChange = () => {
       this.#changed();
       this.#keep();

@@ -6,7 +6,7 @@
  * closed for the eye by remend, which is loaded with the first text that streams.
  */
 
-import "../vendor/dompurify/purify.min.js";
+import DOMPurify from "../vendor/dompurify/purify.es.js";
 import { Directive, directive } from "../vendor/lit-html/directive.js";
 import { noChange } from "../vendor/lit-html/lit-html.js";
 import { Blocks } from "./blocks.js";
@@ -14,9 +14,6 @@ import { legible, LIMITS } from "./bounds.js";
 import { splitAtDates } from "./dates.js";
 import { highlighted, languageOf, onceLoaded } from "./highlight.js";
 import { Pace } from "./paint.js";
-
-/** The minified file has no exports. */
-const { DOMPurify } = globalThis;
 
 const CLEAN = {
   RETURN_DOM_FRAGMENT: true,

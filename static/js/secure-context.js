@@ -10,8 +10,10 @@ export function randomHex(digits) {
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
+const TAB_LOCKS = new URL("./tab-locks.js", import.meta.url);
+
 /** The browser's locks for its tabs; over plain HTTP those of `tab-locks.js`. */
-export const locks = navigator.locks ?? new (await import("./tab-locks.js")).TabLocks();
+export const locks = navigator.locks ?? new (await import(TAB_LOCKS.href)).TabLocks();
 
 /**
  * Copy a text. One that is not there yet is promised at once: some browsers take only what a click

@@ -1,11 +1,17 @@
 /** The styles of what is loaded when it is needed. */
 
+const SHEETS = {
+  feedback: new URL("../css/feedback.css", import.meta.url),
+  inspector: new URL("../css/inspector.css", import.meta.url),
+  keys: new URL("../css/keys.css", import.meta.url),
+  login: new URL("../css/login.css", import.meta.url),
+};
 const loading = new Map();
 
 /**
  * Once for all who need them. If they cannot be loaded it is shown without them.
  *
- * @param {string} name  of the file
+ * @param {keyof typeof SHEETS} name
  */
 export function styled(name) {
   if (!loading.has(name)) loading.set(name, load(name));
@@ -15,7 +21,7 @@ export function styled(name) {
 const load = (name) =>
   new Promise((loaded) => {
     const link = document.createElement("link");
-    const { href } = new URL(`../css/${name}.css`, import.meta.url);
+    const { href } = SHEETS[name];
     Object.assign(link, { rel: "stylesheet", href, onload: loaded, onerror: loaded });
     document.head.append(link);
   });

@@ -20,6 +20,8 @@ from playwright.async_api import (
     expect,
 )
 
+from turnstream.server.app import PAGE
+
 WAIT_MS = 8_000
 expect.set_options(timeout=WAIT_MS)
 
@@ -40,6 +42,7 @@ _FORGET = """async () => {
     });
   }
 }"""
+ICON = next(PAGE.glob("icon-*.svg")).name
 PLAIN_HOST = "lan.test"
 """A name of this machine that is no secure context over HTTP, as 127.0.0.1 is."""
 NO_OTHER_HOST = (
@@ -156,7 +159,7 @@ class Profile:
 
     async def _go_where_nothing_writes(self, page: Page) -> None:
         """To a page of the same origin that is none of ours."""
-        address = f"{self.origin}/icon.svg"
+        address = f"{self.origin}/{ICON}"
         try:
             await page.goto(address)
         except Error:  # the server is gone

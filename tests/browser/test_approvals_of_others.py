@@ -323,7 +323,7 @@ async def test_the_list_works_by_keyboard_alone(
 
 
 @both_looks
-@pytest.mark.parametrize("late", ["approvals-view.js", repeat("inspector.css")])
+@pytest.mark.parametrize("late", ["approvals-view-*.js", repeat("inspector-*.css")])
 async def test_a_list_that_loads_late_has_the_focus_when_it_is_there(
     chief: Visit, late: str
 ) -> None:
@@ -339,7 +339,7 @@ async def test_a_list_that_loads_late_has_the_focus_when_it_is_there(
 @pytest.mark.full
 @both_colours
 async def test_a_list_that_loads_late_takes_the_focus_from_nobody(chief: Visit) -> None:
-    held = await hold(chief, "**/approvals-view.js")
+    held = await hold(chief, "**/approvals-view-*.js")
     await chief.open()
     await chief.page.locator("#approve").click()
     await expect(panel(chief)).to_be_focused()

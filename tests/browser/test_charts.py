@@ -73,11 +73,11 @@ async def test_a_chart_whose_library_did_not_load_says_so_and_loads_again(
     scripted_visit: Visit, endpoint: StrictEndpoint
 ) -> None:
     page = scripted_visit.page
-    await page.route("**/uPlot.esm.js*", lambda route: route.abort())
+    await page.route("**/uPlot.esm-*.js*", lambda route: route.abort())
     figure = await show(scripted_visit, endpoint, line_chart=EQUAL)
     await expect(figure.get_by_role("status")).to_contain_text("could not be loaded")
     await expect(figure.get_by_role("table")).to_be_visible()
-    await page.unroute("**/uPlot.esm.js*")
+    await page.unroute("**/uPlot.esm-*.js*")
     await figure.get_by_role("button", name="Retry").click()
     await expect(figure.locator("canvas")).to_be_visible()
     await expect(figure.get_by_role("status")).to_have_count(0)
@@ -87,10 +87,10 @@ async def test_a_chart_loads_again_by_itself_when_the_network_is_back(
     scripted_visit: Visit, endpoint: StrictEndpoint
 ) -> None:
     page = scripted_visit.page
-    await page.route("**/uPlot.esm.js*", lambda route: route.abort())
+    await page.route("**/uPlot.esm-*.js*", lambda route: route.abort())
     figure = await show(scripted_visit, endpoint, line_chart=EQUAL)
     await expect(figure.get_by_role("status")).to_be_visible()
-    await page.unroute("**/uPlot.esm.js*")
+    await page.unroute("**/uPlot.esm-*.js*")
     await page.evaluate("() => { dispatchEvent(new Event('online')) }")
     await expect(figure.locator("canvas")).to_be_visible()
 
@@ -107,7 +107,7 @@ async def test_a_chart_that_fails_to_load_again_and_again_is_drawn_at_the_third_
         await is_drawn_again.wait()
         await route.abort()
 
-    await page.route("**/uPlot.esm.js*", refuse)
+    await page.route("**/uPlot.esm-*.js*", refuse)
     await page.clock.install()
     await scripted_visit.open()
     figure = await show(scripted_visit, endpoint, line_chart=EQUAL)
@@ -126,7 +126,7 @@ async def test_a_chart_that_fails_to_load_again_and_again_is_drawn_at_the_third_
         return await figure.locator("canvas").is_visible()
 
     await eventually(has_tried_twice_more)
-    await page.unroute("**/uPlot.esm.js*")
+    await page.unroute("**/uPlot.esm-*.js*")
     await eventually(is_drawn)
 
 

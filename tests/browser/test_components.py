@@ -8,7 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import pytest
 from playwright.async_api import Locator, expect
 
 from tests.browser.conftest import Visitors, both_looks
@@ -212,12 +211,11 @@ async def test_a_component_of_ones_own_is_drawn_copied_and_exported(
     endpoint: StrictEndpoint,
     visitors: Visitors,
     tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("turnstream.server.app.STATIC", page_with_gauge(tmp_path / "static"))
+    page = page_with_gauge(tmp_path / "static")
     render = replace(render_ui_component, validate=lambda args, _results: args)
     own = endpoint_settings(tmp_path / "t.db", endpoint)
-    async with serving(own, Catalogue((), (render,))) as client:
+    async with serving(own, Catalogue((), (render,)), page=page) as client:
         visit = await (await visitors(client.url)).open()
         await visit.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
         figure = await show(visit, endpoint, "gauge", {"title": "Load", "value": 70})

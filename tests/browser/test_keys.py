@@ -113,7 +113,7 @@ async def test_a_letter_that_is_struck_before_the_list_of_keys_is_loaded_is_its_
     visit: Visit,
 ) -> None:
     await visit.ask("Hello there")
-    loading = await hold(visit, "**/keys-dialog.js")
+    loading = await hold(visit, "**/keys-dialog-*.js")
     await visit.field.focus()
     await visit.page.keyboard.press("Control+/")
     await loading.arrived.wait()
@@ -146,7 +146,7 @@ async def test_commands_that_cannot_be_done_say_why(
 async def test_a_part_of_the_page_that_cannot_be_loaded_is_said_to_be_away(
     visit: Visit,
 ) -> None:
-    await visit.page.route("**/keys-dialog.js", lambda route: route.abort())
+    await visit.page.route("**/keys-dialog-*.js", lambda route: route.abort())
     await visit.page.keyboard.press("Control+/")
     await expect(notice(visit)).to_contain_text("could not be loaded. Try again")
 

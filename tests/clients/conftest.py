@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from tests.clients.driver import ClientProcess
-from tests.clients.npm import require_clients
+from tests.support.npm import CLIENTS, require
 
 ClientOf = Callable[[str], ClientProcess]
 
@@ -13,7 +13,7 @@ ClientOf = Callable[[str], ClientProcess]
 @pytest.fixture(scope="session")
 def client_of() -> Iterator[ClientOf]:
     """A client's process, by the name of its script."""
-    require_clients()
+    require(CLIENTS)
     running: dict[str, ClientProcess] = {}
 
     def process(script: str) -> ClientProcess:

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from tests.clients.driver import HERE, ClientProcess
-from tests.clients.npm import require_clients
 from tests.clients.scripted_turns import QUESTION
 from tests.support.endpoint import Pause, Say, call_reply, reply, text_reply
 from tests.support.endpoint.script import Scripted
+from tests.support.npm import CLIENTS, require
 from tests.support.samples import repeat, sample
 from tests.support.scripted_server import ScriptedServer, scripted_server
 from tests.support.serving import PROJECT
@@ -32,7 +32,7 @@ def one_example(name: str) -> pytest.MarkDecorator:
 
 @pytest.fixture
 def tab() -> Iterator[ClientProcess]:
-    require_clients()
+    require(CLIENTS)
     process = ClientProcess("example.mjs")
     yield process
     process.close()
@@ -41,7 +41,7 @@ def tab() -> Iterator[ClientProcess]:
 @pytest.fixture
 def reloaded() -> Iterator[ClientProcess]:
     """A second tab, which gets the address and the storage of the first."""
-    require_clients()
+    require(CLIENTS)
     process = ClientProcess("example.mjs")
     yield process
     process.close()

@@ -28,6 +28,7 @@ from tests.support.serving import (
 from tests.support.users import keys_settings
 from tests.support.waiting import WAIT_SECONDS, until
 from turnstream.server.accepting import ACCEPTS, LINGERING
+from turnstream.server.app import PAGE
 from turnstream.server.connections import MIN_BODY_RATE, READ_IN, Connection, most_connections
 
 HEALTH = b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"
@@ -337,9 +338,8 @@ async def test_who_reads_nothing_of_an_answer_is_cut_off(
         with socket.socket() as reader:
             reader.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
             reader.connect(("127.0.0.1", port))
-            largest = max((PROJECT / "static").rglob("*.js"), key=lambda path: path.stat().st_size)
-            path = largest.relative_to(PROJECT / "static").as_posix()
-            reader.sendall(HEALTH.replace(b"health", path.encode()) * 40)
+            largest = max(PAGE.glob("*.js"), key=lambda path: path.stat().st_size)
+            reader.sendall(HEALTH.replace(b"health", largest.name.encode()) * 40)
             await until(lambda: client.connections == 1)
             await until(lambda: client.connections == 0)
 

@@ -257,7 +257,7 @@ async def test_nobody_passes_the_login_proxy_but_to_its_login_and_to_health(
     ):
         refused = [
             await here.proxy.http.request(method, path, json={"message": "Hi"}, headers=forged)
-            for method, path in (("GET", "/me"), ("POST", "/chat"), ("GET", "/js/api.js"))
+            for method, path in (("GET", "/me"), ("POST", "/chat"), ("GET", "/index.html"))
         ]
         page = await here.proxy.http.get("/", headers=forged)
         login = await here.proxy.http.get(page.headers["location"])

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import shutil
 import site
 import subprocess
@@ -101,7 +102,9 @@ async def test_the_wheel_serves_a_users_project_from_its_folder(
     async with served(installed, tmp_path) as client:
         page = await client.http.get("/")
         assert (page.status_code, "<title>" in page.text) == (200, True)
-        for name in ("/js/main.js", "/css/base.css", "/vendor/lit-html/lit-html.js"):
+        named = re.findall(r'(?:href|src)="([^"#]+)"', page.text)
+        assert named
+        for name in named:
             assert (await client.http.get(name)).status_code == 200, name
         thread_id, events = await client.turn({"message": "Hello"})
         assert text_of(events) == "Ahoy, stranger. That was 1."

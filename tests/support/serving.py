@@ -21,7 +21,7 @@ from starlette.applications import Starlette
 from tests.support import documented, two_workers
 from tests.support.endpoint import StrictEndpoint
 from tests.support.waiting import WAIT_SECONDS
-from turnstream.server.app import create_app
+from turnstream.server.app import PAGE, create_app
 from turnstream.server.connections import ConnectionLimits
 from turnstream.server.extensions.base import Extension
 from turnstream.server.extensions.built_in import BUILT_IN
@@ -227,6 +227,7 @@ async def serving(
     port: int = 0,
     formats: Formats = FORMATS,
     extensions: Sequence[type[Extension]] = BUILT_IN,
+    page: Path = PAGE,
     *,
     is_development: bool = False,
 ) -> AsyncIterator[Client]:
@@ -235,15 +236,19 @@ async def serving(
     shared = two_workers.shared_by(settings.database)
     if shared is None:
         app = create_app(
-            settings, catalogue, model, formats, extensions, is_development=is_development
+            settings, catalogue, model, formats, extensions, page, is_development=is_development
         )
         async with _serving(settings, app, port) as client:
             yield client
         return
     given = settings.model_copy(update=shared)
     async with (
-        _serving(given, create_app(given, catalogue, model, formats, extensions), port) as first,
-        _serving(given, create_app(given, catalogue, model, formats, extensions), 0) as second,
+        _serving(
+            given, create_app(given, catalogue, model, formats, extensions, page), port
+        ) as first,
+        _serving(
+            given, create_app(given, catalogue, model, formats, extensions, page), 0
+        ) as second,
         http_client(first.url, two_workers.InTurn(first.url, second.url)) as http,
     ):
         yield Client(http, first.state, first.server)

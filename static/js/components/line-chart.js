@@ -1,9 +1,10 @@
-/** Lines over numbers, times or names. What draws them is loaded with the first of them. */
+/** Lines over numbers, times or names. The library that draws them is loaded with the first of them. */
 
 import { html, render } from "../../vendor/lit-html/lit-html.js";
 import { icons } from "../icons.js";
 import { chartFrame } from "./chart.js";
 import { drawing } from "./drawing.js";
+import { LinePlot } from "./line-plot.js";
 
 export function lineChart(props, streaming) {
   const { title, x, series, x_label: xLabel } = props;
@@ -22,12 +23,13 @@ export function lineChart(props, streaming) {
 const lines = drawing((element) => new Lines(element));
 
 const RETRY_MS = [2000, 8000, 30_000];
+const LIBRARY = new URL("../../vendor/uplot/uPlot.esm.js", import.meta.url);
+const STYLES = new URL("../../vendor/uplot/uPlot.min.css", import.meta.url);
 
 let library;
 let tries = 0;
 /**
- * uPlot with its style sheet, and the plot. A module that failed to load is never loaded again
- * under its name.
+ * uPlot with its style sheet. A module that failed to load is never loaded again under its name.
  */
 function load() {
   library ??= loaded().catch((error) => {
@@ -40,19 +42,15 @@ function load() {
 
 async function loaded() {
   const again = tries ? `?${tries}` : "";
-  const modules = [
-    import("./line-plot.js" + again),
-    import("../../vendor/uplot/uPlot.esm.js" + again),
-  ];
-  const [{ LinePlot }, { default: uPlot }] = await Promise.all([...modules, styled()]);
-  return { LinePlot, uPlot };
+  const [{ default: uPlot }] = await Promise.all([import(LIBRARY.href + again), styled()]);
+  return uPlot;
 }
 
 function styled() {
   return new Promise((resolve, reject) => {
     const link = document.createElement("link");
     link.rel = "stylesheet";
-    link.href = new URL("../../vendor/uplot/uPlot.min.css", import.meta.url).href;
+    link.href = STYLES.href;
     link.addEventListener("load", resolve);
     link.addEventListener("error", () => {
       link.remove();
@@ -77,15 +75,15 @@ class Lines {
     this.#props = props;
     if (this.#isLoading) return;
     this.#isLoading = true;
-    const found = await load().catch(() => null);
+    const uPlot = await load().catch(() => null);
     this.#isLoading = false;
     if (!this.#props) return;
-    if (!found) {
+    if (!uPlot) {
       this.#notLoaded();
       return;
     }
     this.#clear();
-    this.#plot ??= new found.LinePlot(this.#element, found.uPlot);
+    this.#plot ??= new LinePlot(this.#element, uPlot);
     this.#plot.show(this.#props);
   }
 

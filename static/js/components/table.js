@@ -54,14 +54,12 @@ const scroller = (name, heads, rows, { isRight, formats }) => html`
   </div>
 `;
 
-const cell = (value, isRight, format) => html`
-  <td
-    class="${isRight ? "right" : ""} ${isDate(value) ? "iso" : ""}"
-    title=${value === null ? "No value" : nothing}
-  >
-    ${typeof value === "string" ? withDates(value) : format(value)}
-  </td>
-`;
+function cell(value, isRight, format) {
+  const look = [isRight && "right", isDate(value) && "iso"].filter(Boolean).join(" ");
+  const title = value === null ? "No value" : nothing;
+  const words = typeof value === "string" ? withDates(value) : format(value);
+  return html`<td class=${look} title=${title}>${words}</td>`;
+}
 
 const isNumeric = (rows, key) =>
   rows.length > 0 && rows.every((row) => row[key] === null || typeof row[key] === "number");
