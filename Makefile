@@ -80,6 +80,7 @@ check: $(DEV_READY) $(PAGE)  ## lint, types, import contracts; the page's too, a
 	node static/build.mjs --check
 	$(NPM_BIN)/prettier --config tests/page/.prettierrc.json --log-level warn --check $(PAGE_FILES)
 	$(NPM_BIN)/eslint --config tests/page/eslint.config.mjs static/js static/build.mjs tests/page
+	node tests/page/types.mjs
 	node --import ./tests/page/modules.mjs --test-reporter dot --test $(PURE)
 
 docs: $(DEV_READY)  ## the documentation as a site in build/site; a broken link fails

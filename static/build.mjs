@@ -4,9 +4,10 @@
  *     node static/build.mjs           write it
  *     node static/build.mjs --check   compare it, and write nothing
  *
- * Every name but `index.html` has the hash of its content, so a browser keeps the file for good. What
- * the page always needs is one script and one style sheet. A module that is imported by `import("…")`
- * is a file of its own; so is a file that is addressed by `new URL("…", import.meta.url)`.
+ * Every name but `index.html` has the hash of its content, so a browser keeps the file for good.
+ * What the page always needs is one script and one style sheet. A module that is imported by
+ * `import("…")` is a file of its own; so is a file that is addressed by `new URL("…",
+ * import.meta.url)`.
  */
 
 import { createHash } from "node:crypto";
@@ -73,7 +74,8 @@ const bundledAssets = () =>
 
 /**
  * The modules. esbuild puts modules into one file that are needed by the same entry points. Each
- * module that is loaded later imports `main.js` here, so that all that is loaded by then is one file.
+ * module that is loaded later imports `main.js` here, so that all that is loaded by then is one
+ * file.
  */
 async function bundledModules(addresses) {
   const later = named(IMPORTED);

@@ -4,7 +4,10 @@ import { html, nothing } from "../vendor/lit-html/lit-html.js";
 import { icons } from "./icons.js";
 import { visible } from "./unseen.js";
 
-/** @param {object} user  as `GET /me` has it @param {{onLogOut: () => void}} actions */
+/**
+ * @param {Record<string, any>} user  as `GET /me` has it
+ * @param {{onLogOut: () => void}} actions
+ */
 export function accountView(user, { onLogOut }) {
   const name = visible(user.display_name);
   return html`

@@ -11,7 +11,7 @@ export class Announcer {
     this.#region = region;
   }
 
-  /** @param {object} state  of the thread store */
+  /** @param {any} state  of the thread store */
   follow(state) {
     const told = wordsOf(state, this.#said);
     const words = told && told + queueWords(state);

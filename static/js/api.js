@@ -34,6 +34,7 @@ const NOT_KEPT = {
     "Allow cookies for this site, then try again.",
 };
 
+/** @type {(problem: Problem, sentAt: number) => Promise<void>} */
 let authenticate = async (problem) => {
   throw problem;
 };
@@ -70,10 +71,13 @@ const MESSAGES = 50;
 /**
  * The newest messages of a thread; with `before`, the id of a message, those before it; with
  * `version`, those of the branch that has this version of a message.
+ *
+ * @param {string} id
+ * @param {{before?: string, version?: string}} [from]
  */
 export const thread = (id, { before, version } = {}) => {
-  const given = Object.entries({ limit: MESSAGES, before, version }).filter(([, value]) => value);
-  return json("GET", `${path(id)}?${new URLSearchParams(given)}`);
+  const given = Object.entries({ limit: String(MESSAGES), before, version });
+  return json("GET", `${path(id)}?${new URLSearchParams(given.filter(([, value]) => value))}`);
 };
 /** All of its messages, as the server's own JSON. */
 export const wholeThread = async (id, version) =>
@@ -131,6 +135,12 @@ async function request(method, url, body, options) {
   }
 }
 
+/**
+ * @param {string} method
+ * @param {string} url
+ * @param {unknown} [body]
+ * @param {{headers?: Record<string, string>, signal?: AbortSignal}} [options]
+ */
 async function send(method, url, body, { headers = {}, signal } = {}) {
   const sent = body === undefined ? {} : { body: JSON.stringify(body) };
   const type = body === undefined ? {} : { "Content-Type": "application/json" };

@@ -22,15 +22,19 @@ const MAX_WORDS = 300;
 const short = (text) => visible(cut(text, MAX_WORDS));
 
 /**
- * @param {{toolName: string, args: object, argsText?: string, approval: {id, mayHaveRun?}}} call
- * @param {{tool, answer, asker, since, until, note}} about  `tool`: as `GET /tools` has it, undefined
- *   while that is loaded, null if it has none; `answer`: a decision that the server does not have yet,
- *   `{state: "waiting" | "sending" | "failed", error?}`; the others are words, if there are any
- * @param {(decision: {approved: boolean, args?: object, reason?: string}) => void} onDecide
+ * @param {{toolName: string, args: Record<string, any>, argsText?: string, approval: {id,
+ *   mayHaveRun?}}} call
+ * @param {{tool, answer, asker, since?, until?, note?}} about  `tool`: as `GET /tools` has it,
+ *   undefined while that is loaded, null if it has none; `answer`: a decision that the server does
+ *   not have yet, `{state: "waiting" | "sending" | "failed", error?}`; the others are words, if
+ *   there are any
+ * @param {(decision: {approved: boolean, args?: Record<string, any>, reason?: string}) => void}
+ *   onDecide
  */
 export const approvalCard = (call, about, onDecide) =>
   keyed(call.approval.id, form(call, about, onDecide));
 
+/** @param {any} call @param {any} about @param {(decision: any) => void} onDecide */
 function form(call, { tool, answer, asker, since, until, note }, onDecide) {
   const key = keyOf(call.approval.id);
   const isShut = isOnItsWay(answer) || tool === undefined;

@@ -10,7 +10,8 @@ import { styled } from "./styles.js";
 await styled("inspector");
 
 /**
- * @param {object} state  of `WaitingApprovals` @param {import("./tools.js").Tools} tools
+ * @param {Record<string, any>} state  of `WaitingApprovals` @param {import("./tools.js").Tools}
+ *   tools
  * @param {{onDecide, onReload, onMore, onClose}} actions
  */
 export const approvalsView = (

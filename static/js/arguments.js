@@ -30,9 +30,10 @@ const isObject = (value) => typeof value === "object" && value !== null && !Arra
 const isText = (value) => typeof value === "string";
 
 /**
- * @param {object | null} schema  of the tool's arguments; null: unknown
- * @param {object} args
- * @returns {object[] | null}  those that are given first; null: edit the arguments as one JSON text
+ * @param {Record<string, any> | null} schema  of the tool's arguments; null: unknown
+ * @param {Record<string, any>} args
+ * @returns {Record<string, any>[] | null}  those that are given first; null: edit the arguments as
+ *   one JSON text
  */
 export function fieldsOf(schema, args) {
   if (!isObject(schema?.properties)) return null;
@@ -103,7 +104,7 @@ function inputOf(declared, root, given) {
 }
 
 /** Whether a field of text shows the value as it is, and keeps it. */
-function isShown(value, { types }) {
+function isShown(value, { types = [] }) {
   if (typeof value === "number") return types.some((type) => type !== "string");
   return (
     isText(value) && types.includes("string") && visible(value) === value && !value.includes("\r")
@@ -180,9 +181,9 @@ export const optionWords = (value) =>
 /**
  * What was typed, as arguments.
  *
- * @param {object[]} fields @param {string[]} typed  a text for each
- * @returns {{args: object, isChanged: boolean} | {problems: string[]}}  a sentence for each field,
- *   or ""
+ * @param {Record<string, any>[]} fields @param {string[]} typed  a text for each
+ * @returns {{args?: Record<string, any>, isChanged?: boolean, problems?: string[]}}  arguments, or
+ *   problems: a sentence for each field, or ""
  */
 export function argsOf(fields, typed) {
   const read = fields.map((field, index) => valueOf(field, typed[index]));

@@ -36,8 +36,11 @@ export class Attachments {
    * @param {{onChange, onTold, onProblem}} actions  `onTold` and `onProblem` get a sentence
    */
   constructor(form, actions) {
+    /** @type {HTMLElement} */
     this.list = form.querySelector(".attachments");
+    /** @type {HTMLButtonElement} */
     this.button = form.querySelector(".attach");
+    /** @type {HTMLInputElement} */
     this.input = form.querySelector("input[type=file]");
     this.hint = form.querySelector(".image-limits");
     this.actions = actions;
@@ -60,7 +63,7 @@ export class Attachments {
   }
 
   /**
-   * @param {object} limits  of `GET /models`
+   * @param {{types: string[], max: number, max_bytes: number}} limits  of `GET /models`
    * @param {string | null} refusal  of the model in use
    */
   allow(limits, refusal) {

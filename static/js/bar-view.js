@@ -14,7 +14,7 @@ const OFFLINE = "No key is set: a deterministic model answers. Set OPENAI_API_KE
  *   import("./models.js").Models, inspecting: boolean, approving: boolean, waiting: number | null,
  *   saved: boolean}} about `graph`: that of the thread; `isNew`: it can be chosen; `waiting`: calls
  *   of others, null for who may not decide on them; `saved`: the thread can be exported
- * @param {{onGraph, onModel, onTheme, onInspect, onApprove, onExport}} actions
+ * @param {{onGraph, onModel, onTheme, onKeys, onInspect, onApprove, onExport, onPrint}} actions
  */
 export const barView = (
   { graphs, graph, isNew, model, models, inspecting, approving, waiting, saved },

@@ -35,8 +35,8 @@ export function shortMoment(instant, now = new Date()) {
 }
 
 /**
- * @returns {[string, object[]][]} the entries under their headings, pinned ones first, in their
- *   order
+ * @returns {[string, Record<string, any>[]][]} the entries under their headings, pinned ones first,
+ *   in their order
  */
 export function byDay(threads, now = new Date()) {
   const headingOf = ({ pinned, archived, updated_at: at }) =>

@@ -19,6 +19,7 @@ const NOTHING = { draft: "", images: [], edit: null, forms: {}, outbox: [] };
 export const IMAGES = "images-of-words";
 
 const keyOf = (id) => `${PREFIX}${id ?? ""}`;
+/** @type {[Storage, string[]][]} */
 const PLACES = [
   [localStorage, ["draft", "images", "outbox", "isNew"]],
   [sessionStorage, ["draft", "images", "edit", "forms"]],
@@ -34,8 +35,8 @@ export class Drafts {
   #owned = new Map();
 
   /**
-   * @param {(id: string, before: object[], after: object[]) => void} onOutbox  another tab has
-   *   changed it
+   * @param {(id: string, before: Record<string, any>[], after: Record<string, any>[]) => void}
+   *   onOutbox  another tab has changed it
    */
   constructor(onOutbox) {
     addEventListener("storage", ({ storageArea, key, oldValue, newValue }) => {
@@ -84,8 +85,8 @@ export class Drafts {
   }
 
   /**
-   * @returns {{draft: string, images: object[], edit: {id, text, version} | null, forms: object,
-   *   outbox: object[]}}
+   * @returns {{draft: string, images: Record<string, any>[], edit: {id, text, version} | null,
+   *   forms: Record<string, any>, outbox: Record<string, any>[]}}
    */
   of(id) {
     if (!this.isOpen) return { ...NOTHING, ...earlyOf(id), outbox: [] };
@@ -96,7 +97,7 @@ export class Drafts {
 
   /**
    * @param {string | null} id  of a thread; null: the one that is not begun
-   * @param {object} changes
+   * @param {Record<string, any>} changes
    */
   keep(id, changes) {
     if (this.#isOver) return;
@@ -141,6 +142,7 @@ export class Drafts {
    */
   own(id, signal) {
     if (!this.#owned.has(id)) {
+      /** @type {Promise<void>} */
       const isMine = new Promise((own, leave) => {
         locks.request(`new:${id}`, { signal }, () => new Promise(() => own())).catch(leave);
       });

@@ -8,11 +8,16 @@ const keys = () => Object.keys(sessionStorage).filter((key) => key.startsWith(PR
 const parsed = (key) => JSON.parse(sessionStorage.getItem(key) ?? "{}");
 
 /**
- * @returns {{draft?: string, edit?: object, forms?: object, outbox?: object[], isNew?: boolean}}
+ * @returns {{draft?: string, edit?: Record<string, any>, forms?: Record<string, any>, outbox?:
+ *   Record<string, any>[], isNew?: boolean}}
  */
 export const earlyOf = (id) => parsed(PREFIX + (id ?? ""));
 
-/** Images cannot be attached yet. */
+/**
+ * Images cannot be attached yet.
+ *
+ * @param {string | null} id @param {any} changes
+ */
 export function keepEarly(id, { images: _, ...changes }) {
   try {
     sessionStorage.setItem(PREFIX + (id ?? ""), JSON.stringify({ ...earlyOf(id), ...changes }));

@@ -124,6 +124,7 @@ export class Editing {
 }
 
 function focusEditor() {
+  /** @type {HTMLTextAreaElement} */
   const field = document.querySelector(".editor textarea");
   field?.focus();
   field?.setSelectionRange(field.value.length, field.value.length);

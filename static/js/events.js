@@ -16,8 +16,8 @@ export class EventCutter {
   #rest = "";
 
   /**
-   * @returns {{id: string, data: string, chunk: object | null, text: string}[]}  `chunk` is the
-   *   JSON of `data`, null for the end mark; comments (pings) are left out
+   * @returns {{id: string, data: string, chunk: Record<string, any> | null, text: string}[]}
+   *   `chunk` is the JSON of `data`, null for the end mark; comments (pings) are left out
    */
   push(bytes) {
     const text = this.#rest + this.#decoder.decode(bytes, { stream: true });

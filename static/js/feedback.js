@@ -73,7 +73,7 @@ export class Feedback {
   #reasonForm(id, value, reason) {
     const submit = (event) => {
       event.preventDefault();
-      const words = new FormData(event.currentTarget).get("reason").trim();
+      const words = String(new FormData(event.currentTarget).get("reason")).trim();
       this.#give(id, { value, reason: words, asks: false });
     };
     return html`<form class="reason" @submit=${submit}>

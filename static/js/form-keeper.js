@@ -13,7 +13,7 @@ export class FormKeeper {
   #shown = new Map();
   #isRestoring = false;
 
-  /** @param {HTMLElement} log @param {(forms: object) => void} onChange */
+  /** @param {HTMLElement} log @param {(forms: Record<string, any>) => void} onChange */
   constructor(log, onChange) {
     this.#log = log;
     this.onChange = onChange;

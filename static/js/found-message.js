@@ -29,10 +29,10 @@ export async function versionWith(message, { id, messages }) {
 /**
  * Mark a message, and the words in it, until somebody goes on.
  *
- * @param {Element} article
+ * @param {HTMLElement} article
  * @param {string[]} words
- * @param {{height: number, isFree: boolean}} about  `height`: of what is seen; `isFree`: the message
- *   may have the focus
+ * @param {{height: number, isFree: boolean}} about  `height`: of what is seen; `isFree`: the
+ *   message may have the focus
  * @returns {number}  how far above its top the message begins, so that the first of the words is
  *   seen
  */
@@ -65,7 +65,8 @@ function rangesOf(article, words) {
   const walker = document.createTreeWalker(article, NodeFilter.SHOW_TEXT);
   const ranges = [];
   while (walker.nextNode()) {
-    for (const { index, 0: word } of walker.currentNode.data.matchAll(pattern)) {
+    const { data } = /** @type {Text} */ (walker.currentNode);
+    for (const { index, 0: word } of data.matchAll(pattern)) {
       const range = new Range();
       range.setStart(walker.currentNode, index);
       range.setEnd(walker.currentNode, index + word.length);

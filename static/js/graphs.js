@@ -52,7 +52,7 @@ export class Graphs {
    * that has begun keeps its graph. A new one whose first message waits to be sent has that of the
    * message.
    *
-   * @param {object} state  of the thread store
+   * @param {Record<string, any>} state  of the thread store
    */
   of({ id, graph, outbox, loading, missing }) {
     if (id === null) return this.find(outbox[0]?.body.graph ?? this.chosen) ?? this.served[0];

@@ -10,6 +10,7 @@ const MAX_ANIMATION_BYTES = 1_000_000;
 const MAX_PNG_BYTES = 1_500_000;
 const QUALITY = 0.88;
 
+/** @type {[string, number[]][]} */
 const MARKS = [
   ["image/png", [0x89, 0x50, 0x4e, 0x47]],
   ["image/jpeg", [0xff, 0xd8, 0xff]],

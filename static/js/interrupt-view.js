@@ -21,7 +21,8 @@ const LONG_CHARS = 1200;
 
 /**
  * @param {{interrupts, resuming, run}} state  of the thread store
- * @param {{onAnswerInterrupts: (values: object) => void}} actions  values by interrupt id
+ * @param {{onAnswerInterrupts: (values: Record<string, any>) => void}} actions  values by interrupt
+ *   id
  */
 export function interruptsView({ interrupts, resuming, run }, { onAnswerInterrupts }) {
   if (!interrupts.length) return nothing;
@@ -302,7 +303,7 @@ const READ = {
     const read = [...form.querySelectorAll(".review")].map((fields, index) =>
       decided(fields, request.actions[index]),
     );
-    const { problem } = read.find((answer) => answer.problem) ?? {};
+    const problem = read.find((answer) => answer.problem)?.problem;
     return problem
       ? { problem }
       : {

@@ -26,7 +26,7 @@ let keys = 0;
  * Open interrupts as the page holds them. `key` names what is asked: a graph may ask again under
  * the same id, and what was typed belongs to the first question.
  *
- * @param {{id, value?, node, namespace?}[]} told @param {object[]} known  with keys
+ * @param {{id, value?, node, namespace?}[]} told @param {Record<string, any>[]} known  with keys
  */
 export function keyed(told, known) {
   const latest = [...new Map(told.map((interrupt) => [interrupt.id, interrupt])).values()];
@@ -112,7 +112,7 @@ export const reviewAnswer = ({ isBatch }, decisions) => (isBatch ? { decisions }
  *
  * @param {{name: string}} action
  * @param {{choice?: string, args: string, reason: string, message: string}} typed
- * @returns {{decision: object} | {problem: string}}
+ * @returns {{decision?: Record<string, any>, problem?: string}}
  */
 export function decisionOf({ name }, { choice, args, reason, message }) {
   switch (choice) {

@@ -3,8 +3,8 @@
 import { loaded } from "./notice.js";
 
 /**
- * @param {{thread, editing, words, composer, panels, roving, notice, threads: Element, log:
- *   Element, keys: Element, onOpen}} page
+ * @param {{thread, editing, words, composer, panels, roving, notice, threads: HTMLElement, log:
+ *   HTMLElement, keys: HTMLElement, onOpen}} page
  */
 export function keyActions(page) {
   const { thread, editing, words, composer, panels, roving, threads } = page;

@@ -36,7 +36,11 @@ function commandsOf({ thread, composer, notice, log, onOpen }, actions) {
   };
 }
 
-/** Keys that are held together are a list; of several ways each is one. */
+/**
+ * Keys that are held together are a list; of several ways each is one.
+ *
+ * @type {[string, [string, string[][]][]][]}
+ */
 const GROUPS = [
   [
     "In the message field",
@@ -69,7 +73,7 @@ const GROUPS = [
 
 await styled("keys");
 
-/** @param {object} page @param {object} actions  see `key-actions.js` */
+/** @param {any} page @param {Record<string, any>} actions  see `key-actions.js` */
 export function showKeys(page, actions) {
   const { keys: dialog } = page;
   const run = (command) => {

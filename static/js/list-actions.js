@@ -10,7 +10,7 @@ export class ListActions {
   #renaming = null;
 
   /**
-   * @param {{list, search, thread, drafts, field, node: Element, showUndo, notice, confirmed,
+   * @param {{list, search, thread, drafts, field, node: HTMLElement, showUndo, notice, confirmed,
    *   undoSeconds, onOpen, onRename, onNothingLeft}} page  `field`: the composer; `node`: the
    *   list's element; `onRename` gets the id of the thread whose title is edited, or null
    */
@@ -94,14 +94,14 @@ export class ListActions {
   onArchive = async (isArchive) => {
     const { list, node } = this.page;
     await list.show(isArchive);
-    afterPaint(() => node.querySelector(".archive")?.focus());
+    afterPaint(() => /** @type {HTMLElement} */ (node.querySelector(".archive"))?.focus());
   };
 
   onMoreFound = () => this.page.notice.told(this.page.search.more());
   onMore = () => this.page.notice.told(this.page.list.more());
   onReload = () => this.page.list.refresh();
 
-  /** The link of a thread, if it is in the list. */
+  /** The link of a thread, if it is in the list. @returns {HTMLElement | null} */
   linkOf(id) {
     return id ? this.page.node.querySelector(`[data-thread="${CSS.escape(id)}"]`) : null;
   }

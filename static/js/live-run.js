@@ -49,7 +49,7 @@ export class LiveRun {
   /**
    * Go on with a run that was begun elsewhere, or before the page was loaded.
    *
-   * @param {object} loaded  the thread
+   * @param {Record<string, any>} loaded  the thread
    */
   attach({ id, run }) {
     const message = this.#thread.state.messages.find((item) => item.id === run.message_id);
@@ -64,8 +64,9 @@ export class LiveRun {
   }
 
   /**
-   * @param {{isElsewhere?: boolean}} source  `isElsewhere`: it goes on from other messages than
-   *   those shown
+   * @param {import("./turn.js").Turn} turn
+   * @param {Record<string, any>} source  `isElsewhere`: it goes on from other messages than those
+   *   shown
    */
   async follow(turn, source) {
     const { signal } = this.#reader;

@@ -41,7 +41,10 @@ export const leaveBegun = () => sessionStorage.removeItem(BEGUN);
 /** The thread to open when the page is loaded; null: a new one. */
 export function firstId() {
   const begun = sessionStorage.getItem(BEGUN);
-  const isReload = performance.getEntriesByType("navigation")[0]?.type === "reload";
+  const [load] = /** @type {PerformanceNavigationTiming[]} */ (
+    performance.getEntriesByType("navigation")
+  );
+  const isReload = load?.type === "reload";
   if (currentId() === null && begun !== null && isReload) showId(begun, { replace: true });
   return currentId();
 }

@@ -50,6 +50,7 @@ import { Words } from "./words.js";
 /** Messages of a thread that are painted at once when it opens. */
 const FIRST_PAINT = 30;
 
+/** @returns {any} of its own kind: what is made of it knows which */
 const element = (id) => document.getElementById(id);
 const [log, scroller, status] = ["log", "scroller", "status"].map(element);
 
@@ -314,7 +315,10 @@ function send(text, images, how) {
   thread.sender.send(text, images, how);
 }
 
-/** @param {{isBack?: boolean, found?: object | null}} [from]  see `Reading.begin` */
+/**
+ * @param {string | null} id
+ * @param {{isBack?: boolean, found?: any}} [from]  see `Reading.begin`
+ */
 async function open(id, { isBack = false, found = null } = {}) {
   reading.keep();
   leaveBegun();

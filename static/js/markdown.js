@@ -15,6 +15,8 @@ import { splitAtDates } from "./dates.js";
 import { highlighted, languageOf, onceLoaded } from "./highlight.js";
 import { Pace } from "./paint.js";
 
+/** @type {{sanitize: (markup: string, options: object) => DocumentFragment}} */
+const purifier = DOMPurify;
 const CLEAN = {
   RETURN_DOM_FRAGMENT: true,
   ALLOWED_TAGS: [
@@ -110,7 +112,7 @@ const isSame = ({ text, markup }, known) =>
  */
 function* elementsOf(blocks) {
   const markup = blocks.map((block) => `<div class="block">${block.markup ?? ""}</div>`).join("");
-  const elements = [...DOMPurify.sanitize(markup, CLEAN).children];
+  const elements = [...purifier.sanitize(markup, CLEAN).children];
   for (const [i, block] of blocks.entries())
     yield block.markup === null ? plainElement(block.text) : furnished(elements[i]);
 }
@@ -137,7 +139,7 @@ function paintLater(element) {
     element.textContent,
     languageOf(element.className.replace("language-", "")),
   );
-  if (markup !== null) element.replaceChildren(DOMPurify.sanitize(markup, CLEAN));
+  if (markup !== null) element.replaceChildren(purifier.sanitize(markup, CLEAN));
 }
 
 function keepDates(block) {
@@ -213,7 +215,7 @@ class CodeDirective extends Directive {
     const paint = () => {
       const markup = highlighted(shown, language);
       if (markup === null) part.element.textContent = shown;
-      else part.element.replaceChildren(DOMPurify.sanitize(markup, CLEAN));
+      else part.element.replaceChildren(purifier.sanitize(markup, CLEAN));
     };
     paint();
     if (language) onceLoaded(() => this.#shown === text && paint());

@@ -24,10 +24,10 @@ import { visible } from "./unseen.js";
 import { versionsView } from "./versions-view.js";
 
 /**
- * @param {object} message
- * @param {{answers: object, decisions: object, asker: string | null, tools, editing, dropped:
- *   number, idle: boolean}} about `editing`: `{text, error?}` of a message that is edited;
- *   `dropped`: messages that do not follow an edit
+ * @param {Record<string, any>} message
+ * @param {{answers: Record<string, any>, decisions: Record<string, any>, asker: string | null,
+ *   tools, editing, dropped: number, idle: boolean}} about `editing`: `{text, error?}` of a message
+ *   that is edited; `dropped`: messages that do not follow an edit
  * @param {{onAnswer, onDecide, onEdit, onEditInput, onEdited, onRegenerate, onLook}} actions
  */
 export const messageView = (message, about, actions) =>
@@ -86,7 +86,7 @@ const left = (count) =>
 function editor(message, { text, error }, dropped, actions) {
   const submit = (event) => {
     event.preventDefault();
-    const edited = new FormData(event.currentTarget).get("text").trim();
+    const edited = String(new FormData(event.currentTarget).get("text")).trim();
     if (edited || imagesOf(message).length) actions.onEdited(message.id, edited);
   };
   const keys = (event) => {

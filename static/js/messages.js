@@ -8,7 +8,7 @@ import { partsOf, withSettled } from "./parts.js";
 let keys = 0;
 const newKey = () => `m${(keys += 1)}`;
 
-/** @param {object[]} images  as parts */
+/** @param {Record<string, any>[]} images  as parts */
 export const newQuestion = (text, images = []) => {
   const parts = [...images, ...(text ? [{ type: "text", text }] : [])];
   return { key: newKey(), id: null, role: "user", parts, createdAt: new Date().toISOString() };

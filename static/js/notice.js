@@ -12,7 +12,11 @@ export class NotLoaded extends Error {
   }
 }
 
-/** @param {Promise<object>} importing @returns {Promise<object>}  rejected with NotLoaded */
+/**
+ * @template T
+ * @param {Promise<T>} importing
+ * @returns {Promise<T>}  rejected with NotLoaded
+ */
 export const loaded = (importing) =>
   importing.catch(() => {
     throw new NotLoaded();
@@ -23,7 +27,7 @@ export class Notice {
   words = null;
   #timer;
 
-  /** @param {Element} status  that screen readers read out @param {() => void} onChange */
+  /** @param {HTMLElement} status  that screen readers read out @param {() => void} onChange */
   constructor(status, onChange) {
     this.status = status;
     this.onChange = onChange;

@@ -9,7 +9,8 @@ import { isWhole } from "./outbox.js";
 import { holdOf } from "./queue.js";
 
 /**
- * @param {object[]} items  see `outbox.js`, `queue.js` @param {object} state  of the thread store
+ * @param {Record<string, any>[]} items  see `outbox.js`, `queue.js`
+ * @param {any} state  of the thread store
  * @param {{onWithdraw, onDiscard, onSendNow}} actions
  */
 export function outboxView(items, state, actions) {

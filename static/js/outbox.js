@@ -9,9 +9,11 @@ import { randomHex } from "./secure-context.js";
 /**
  * @param {string} text
  * @param {string | null} threadId  null: the message begins a thread
- * @param {object | undefined} before  what it waits for, which has named a new thread and its graph
- * @param {object} further  keys of the body; `graph`: that of a new thread
- * @param {object[]} images  see `attachments.js`; they are not in the body that is kept
+ * @param {Record<string, any> | undefined} before  what it waits for, which has named a new thread
+ *   and its graph
+ * @param {Record<string, any>} further  keys of the body; `graph`: that of a new thread
+ * @param {Record<string, any>[]} images  see `attachments.js`; they are not in the body that is
+ *   kept
  */
 export function newItem(text, threadId, before, { graph, ...further } = {}, images = []) {
   const where =

@@ -58,10 +58,10 @@ function listenToRegions({ thread, follower, panels, notice, onOpen }) {
   const readOn = () => follower.isNearTop && !thread.state.earlierFailed && thread.earlier();
   element("scroller").addEventListener("scroll", readOn, { passive: true });
   log.addEventListener("click", ({ target }) => {
-    const button = target.closest?.(".copy-code");
+    const button = /** @type {Element} */ (target).closest?.(".copy-code");
     if (button) copy(button.closest(".code").querySelector("code").textContent, button);
   });
-  log.addEventListener("copied", ({ detail }) => {
+  log.addEventListener("copied", (/** @type {CustomEvent} */ { detail }) => {
     if (detail.state === "failed")
       notice.say(detail.error instanceof NotLoaded ? detail.error.message : NOT_COPIED);
     else element("status").textContent = "Copied";

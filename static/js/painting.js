@@ -29,7 +29,7 @@ export class Painting {
   #rows = { all: document.createElement("div"), found: document.createElement("div") };
 
   /**
-   * @param {object} page
+   * @param {Record<string, any>} page
    *   `about`: `{model, examples, limit, renaming, asker, tools}`; and thread, list, search,
    *   roving, follower, composer, editing, forms, drafts, announcer, notice, graphs, models,
    *   panels, session, approvals, inspector; `actions`: threadActions, listActions, barActions,

@@ -22,8 +22,8 @@ export class Posts {
   /**
    * Post a body and follow its run. The turn is shown already, at the end of the thread.
    *
-   * @param {object} body
-   * @param {object} how
+   * @param {Record<string, any>} body
+   * @param {Record<string, any>} how
    *   `before`: the messages that are shown again if it is refused; `learns`: which versions its
    *   messages have; `item`: the message that waited to be sent; `interrupts`: those that stay
    *   open; `words`: `{text, images?}` that go back to the field if the thread is gone;

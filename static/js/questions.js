@@ -13,8 +13,8 @@ const APPROVAL = "form.approval[aria-busy=false]";
 
 export class Questions {
   /**
-   * @param {{log: Element, panel: Element, composer, follower, thread, approvals}} page  `panel`:
-   *   of the calls of others
+   * @param {{log: HTMLElement, panel: HTMLElement, composer, follower, thread, approvals}} page
+   *   `panel`: of the calls of others
    */
   constructor(page) {
     this.page = page;
@@ -29,6 +29,7 @@ export class Questions {
     if (!composer.isEmpty) return;
     afterPaint(() => {
       if (!document.activeElement.matches(FREE)) return;
+      /** @type {HTMLElement} */
       const next = log.querySelector(`form.question:not(.approval) ${FIELD}, ${APPROVAL}`);
       next?.focus({ preventScroll: true });
       if (next?.matches(APPROVAL)) follower.reveal(next);
@@ -71,6 +72,7 @@ export class Questions {
     if (document.activeElement === this.page.panel) this.#others.focus();
   }
 
+  /** @returns {HTMLElement | null} */
   get #others() {
     return this.page.panel.querySelector(".approvals-list");
   }
@@ -80,9 +82,12 @@ export class Questions {
     afterPaint(() => {
       const { activeElement } = document;
       const isInField = activeElement?.id === "message";
-      const isElsewhere = !isInField && ![document.body, this.#others].includes(activeElement);
+      const isFree = activeElement === document.body || activeElement === this.#others;
+      const isElsewhere = !isInField && !isFree;
       if (isElsewhere || (isInField && !this.page.composer.isEmpty)) return;
-      document.querySelector(`form[data-approval="${CSS.escape(id)}"]`)?.focus();
+      /** @type {HTMLElement} */
+      const form = document.querySelector(`form[data-approval="${CSS.escape(id)}"]`);
+      form?.focus();
     });
   }
 }

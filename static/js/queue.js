@@ -91,7 +91,8 @@ export async function alone(id, send) {
   const hold = locks.request(`outbox:${id}`, { ifAvailable: true }, async (lock) => {
     if (!lock) return;
     held.set(id, hold);
-    await new Promise((done) => {
+    await new Promise((resolve) => {
+      const done = () => resolve(null);
       sent = Promise.resolve(send(done)).finally(done);
     });
   });

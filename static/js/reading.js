@@ -16,8 +16,8 @@ export class Reading {
   #goal = null;
 
   /**
-   * @param {{thread, follower, log: Element, scroller: Element, status: Element, notice, onWhole}}
-   *   page `onWhole`: paint what stands before the end
+   * @param {{thread, follower, log: HTMLElement, scroller: HTMLElement, status: HTMLElement,
+   *   notice, onWhole}} page `onWhole`: paint what stands before the end
    */
   constructor(page) {
     this.page = page;
@@ -38,6 +38,7 @@ export class Reading {
    * A thread is loaded. The end of a long one is there at once, what stands before it a moment
    * later.
    *
+   * @param {string | null} id
    * @param {{isBack: boolean, found: {message: string, words: string[], text: string} | null}} from
    */
   begin(id, { isBack, found }) {

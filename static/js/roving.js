@@ -24,7 +24,7 @@ export class RovingList {
     this.keys = keys;
     list.addEventListener("keydown", (event) => this.#key(event));
     list.addEventListener("focusin", ({ target }) => {
-      const link = linkOf(target.closest(STOP));
+      const link = linkOf(/** @type {Element} */ (target).closest(STOP));
       if (!link) return;
       this.#current = nameOf(link);
       this.#stopAt(link);
@@ -63,7 +63,7 @@ export class RovingList {
     if (ctrlKey || metaKey || altKey || shiftKey || target.closest("form, [popover], dialog"))
       return;
     const row = target.closest(ROW);
-    const link = linkOf(target.closest(STOP));
+    const link = linkOf(/** @type {Element} */ (target).closest(STOP));
     if (!link) return;
     const next = this.#step(key, link) ?? this.#aside(key, row, target);
     if (next) next.focus();

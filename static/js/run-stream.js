@@ -29,10 +29,11 @@ export const LOST = "lost";
  * @param {string} run.threadId
  * @param {Response} [run.response]  a stream that is open already
  * @param {string} [run.cursor]  the id of the last event seen; needed without a response
- * @param {object[]} run.parts  this run's parts up to the cursor
+ * @param {Record<string, any>[]} run.parts  this run's parts up to the cursor
  * @param {AbortSignal} run.signal
- * @param {(message: object) => void} run.onMessage  the message as accumulated so far
- * @param {(event: {id: string, data: string, chunk: object | null}) => void} run.onEvent
+ * @param {(message: Record<string, any>) => void} run.onMessage  the message as accumulated so far
+ * @param {(event: {id: string, data: string, chunk: Record<string, any> | null}) => void}
+ *   run.onEvent
  * @param {(attempt: number) => void} run.onConnection  0: connected; else the attempt's number
  * @returns {Promise<"done" | "lost">}
  * @throws {api.Problem} when the server stays out of reach
@@ -54,9 +55,10 @@ class Reading {
     this.limitedMs = 0;
     const decoder = new AssistantTransportDecoder();
     const initialMessage = { ...createInitialMessage(), parts: run.parts };
-    const messages = decoder.readable.pipeThrough(
-      new AssistantMessageAccumulator({ initialMessage, throttle: true }),
-    );
+    /** @type {object} */
+    const options = { initialMessage, throttle: true };
+    const accumulator = new AssistantMessageAccumulator(options);
+    const messages = decoder.readable.pipeThrough(accumulator);
     this.writer = decoder.writable.getWriter();
     this.accumulated = this.#accumulate(messages.getReader());
     this.encoder = new TextEncoder();
@@ -184,7 +186,7 @@ function pause(ms, signal) {
       removeEventListener("online", end);
       signal.removeEventListener("abort", end);
       if (signal.aborted) reject(signal.reason);
-      else resolve();
+      else resolve(null);
     };
     const timer = setTimeout(end, ms);
     addEventListener("online", end);

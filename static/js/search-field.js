@@ -21,11 +21,14 @@ export class SearchField {
         else listeners.onLeave();
       } else if (event.key === "ArrowDown" || (event.key === "Enter" && field.value)) {
         event.preventDefault();
-        results.querySelector("[data-thread]")?.focus();
+        /** @type {HTMLElement} */
+        const first = results.querySelector("[data-thread]");
+        first?.focus();
       }
     });
     results.addEventListener("keydown", (event) => {
-      const isHere = event.key === "Escape" && field.value && event.target.closest(".found");
+      const target = /** @type {Element} */ (event.target);
+      const isHere = event.key === "Escape" && field.value && target.closest(".found");
       if (!isHere) return;
       event.preventDefault();
       event.stopPropagation();

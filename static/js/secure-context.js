@@ -29,7 +29,7 @@ export async function copyText(text) {
 }
 
 function copySelected(text) {
-  const { activeElement } = document;
+  const activeElement = /** @type {HTMLElement} */ (document.activeElement);
   const field = document.createElement("textarea");
   field.className = "copied-text";
   field.readOnly = true;

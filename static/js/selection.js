@@ -35,9 +35,9 @@ export function questionOf(args) {
 }
 
 /**
- * @param {object} part  the tool call
+ * @param {Record<string, any>} part  the tool call
  * @param {{result, state: "sending" | "failed", error?} | undefined} answer  given here
- * @param {(result: object) => void} onAnswer
+ * @param {(result: Record<string, any>) => void} onAnswer
  * @returns null when the arguments are no question: show the plain card
  */
 export function selection(part, answer, onAnswer) {

@@ -42,7 +42,8 @@ export class Sender {
   /**
    * A message goes behind those that wait to be sent. While a run is live it is queued.
    *
-   * @param {object[]} [images]  see `attachments.js`
+   * @param {string} text
+   * @param {Record<string, any>[]} [images]  see `attachments.js`
    * @param {{stops?: boolean}} [how]  it stops the live run instead
    */
   send(text, images = [], { stops = false } = {}) {
@@ -267,7 +268,7 @@ export class Sender {
   }
 
   /**
-   * @param {object[]} [before]  what is kept of it
+   * @param {Record<string, any>[]} [before]  what is kept of it
    * @returns {boolean} whether there was room for what is added
    */
   #keep(outbox, before = this.#thread.state.outbox) {

@@ -7,11 +7,13 @@
 
 import { isComposing } from "./keys.js";
 
-export const IS_MAC = /mac|iphone|ipad/i.test(
-  navigator.userAgentData?.platform ?? navigator.platform,
-);
+const { userAgentData } = /** @type {any} */ (navigator);
+export const IS_MAC = /mac|iphone|ipad/i.test(userAgentData?.platform ?? navigator.platform);
 
 const TYPED_IN = "input:not([type=radio], [type=checkbox]), textarea, select, [contenteditable]";
+
+/** @param {any} target */
+const isTypedIn = (target) => Boolean(target.closest?.(TYPED_IN));
 
 /** @param {{onSearch, onKeys, onField}} actions */
 export function listenForKeys(actions) {
@@ -37,7 +39,7 @@ export function listenForKeys(actions) {
     } else if (isLoading && isTyped(event)) {
       event.preventDefault();
       early = event;
-    } else if (isTyped(event) && !event.target.closest?.(TYPED_IN)) {
+    } else if (isTyped(event) && !isTypedIn(event.target)) {
       // The field gets what this very key writes, since it has the focus by then.
       actions.onField();
     }

@@ -15,7 +15,10 @@ export class Steps {
   /** A part came that cannot be told apart from those that the run began with. */
   isUnsure = false;
 
-  /** @param {object[]} steps  known already @param {number} partCount  parts of the run so far */
+  /**
+   * @param {Record<string, any>[]} steps  known already
+   * @param {number} partCount  parts of the run so far
+   */
   constructor(steps, partCount = 0) {
     this.#steps = new Map(steps.map((step) => [step.stepId, step]));
     this.#lastStarted = steps.at(-1)?.stepId;

@@ -23,7 +23,13 @@ export class TabLocks {
     channel.addEventListener("message", ({ data }) => this.#hear(data));
   }
 
-  /** As `navigator.locks.request`, for exclusive locks. */
+  /**
+   * As `navigator.locks.request`, for exclusive locks.
+   *
+   * @param {string} name
+   * @param {{ifAvailable?: boolean, signal?: AbortSignal}} options
+   * @param {(lock: {name: string} | null) => any} act
+   */
   async request(name, { ifAvailable = false, signal } = {}, act) {
     while (!(await this.#take(name))) {
       if (ifAvailable) return act(null);

@@ -6,8 +6,8 @@ import { afterPaint } from "./paint.js";
 import { textOf } from "./parts.js";
 
 /**
- * @param {{thread, editing, questions, words, drafts, composer, follower, notice, log: Element,
- *   scroller: Element, status: Element, confirmed, onSend, onOpen}} page
+ * @param {{thread, editing, questions, words, drafts, composer, follower, notice, log: HTMLElement,
+ *   scroller: HTMLElement, status: HTMLElement, confirmed, onSend, onOpen}} page
  */
 export function threadActions(page) {
   const { thread, editing, questions, words, drafts, composer, follower, notice, scroller } = page;

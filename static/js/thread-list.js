@@ -41,7 +41,7 @@ export class ThreadList {
   /** What is live when it is first seen may be in its first turn. */
   #notice({ id, title, run_state: now }, before) {
     if (before && title !== before.title) this.#untitled.delete(id);
-    else if (now === "live" && !before) this.#untitled.set(id);
+    else if (now === "live" && !before) this.#untitled.set(id, null);
     else if (now !== "live" && before?.run_state === "live" && this.#untitled.has(id))
       this.awaitTitle(id);
   }

@@ -9,7 +9,10 @@ import { whole } from "./components/props.js";
 import { isDrawn, RENDER, SELECT } from "./parts.js";
 import { CUT_OFF } from "./sentences.js";
 
-/** @param {{title: string, messages: object[]}} thread  with its parts as they are shown */
+/**
+ * @param {{title: string, messages: Record<string, any>[]}} thread  with its parts as they are
+ *   shown
+ */
 export function threadMarkdown({ title, messages }) {
   const images = [];
   const parts = [
@@ -104,6 +107,7 @@ const inColumns = (head, values, series) => [
   ...values.map((value, i) => [value, ...series.map(({ data }) => data[i])]),
 ];
 
+/** @type {Record<string, (props: any) => string>} */
 const CONTENT = {
   line_chart: ({ x, series, x_label: label }) => table(inColumns(label ?? "x", x, series)),
   bar_chart: ({ categories, series, x_label: label }) =>
@@ -155,6 +159,7 @@ function code(text) {
 
 const quoted = (text) => text.replace(/^/gm, "> ");
 
+/** @param {any[][]} lines  the first has the heads */
 function table([heads, ...rows]) {
   const isRight = heads.map(
     (_, i) => rows.length > 0 && rows.every((row) => row[i] === null || typeof row[i] === "number"),

@@ -57,7 +57,7 @@ export class ThreadStore {
   /**
    * Show a thread, and go on with its live run if there is one; null: a new thread.
    *
-   * @param {object[]} outbox  messages that are still to be sent there
+   * @param {Record<string, any>[]} outbox  messages that are still to be sent there
    * @param {string | null} version  that is looked at
    */
   async open(id, outbox = [], version = null) {

@@ -12,10 +12,11 @@ import { outboxView } from "./outbox-view.js";
 import { lookedAtView } from "./versions-view.js";
 
 /**
- * @param {object} state  of the thread store
- * @param {{examples: string[], graph, editing: object | null, limit: number, asker: string | null,
- *   tools}} about `graph`: that of the thread; `limit`: messages; `tools`: see `tools.js`
- * @param {object} actions
+ * @param {any} state  of the thread store
+ * @param {{examples: string[], graph, editing: Record<string, any> | null, limit: number, asker:
+ *   string | null, tools, feedback?}} about `graph`: that of the thread; `limit`: messages;
+ *   `tools`: see `tools.js`
+ * @param {any} actions
  */
 export function threadView(
   state,

@@ -13,8 +13,9 @@ import { visible } from "./unseen.js";
 
 /**
  * @param {{threads, cursor, loaded, failed, isArchive}} list
- * @param {{openId: string | null, open: object | null, renaming: string | null, unsent:
- *   Set<string>}} about `open`: the open thread's entry, for where the list has not come to it
+ * @param {{openId: string | null, open: Record<string, any> | null, renaming: string | null,
+ *   unsent: Set<string>}} about `open`: the open thread's entry, for where the list has not come to
+ *   it
  * @param {{onOpen, onRename, onRenamed, onArrange, onForget, onMore, onReload, onArchive}} actions
  */
 export function threadsView(list, about, actions) {
@@ -116,13 +117,20 @@ function distinct(threads) {
   );
 }
 
-/** @returns {[object, string][]} */
+/**
+ * @param {Record<string, any>[]} twins
+ * @param {((instant: string) => string)[]} [formats]
+ * @returns {[Record<string, any>, string][]}
+ */
 function toldApart(twins, [format, ...finer] = [formatMoment, formatInstant]) {
-  return [...Map.groupBy(twins, (twin) => format(twin.updated_at))].flatMap(([words, same]) => {
-    if (same.length === 1) return [[same[0], words]];
-    return finer.length
-      ? toldApart(same, finer)
-      : same.map((twin, index) => [twin, `${words} (${same.length - index})`]);
+  const told = [...Map.groupBy(twins, (twin) => format(twin.updated_at))];
+  return told.flatMap(([words, same]) => {
+    /** @type {[Record<string, any>, string][]} */
+    const one = [[same[0], words]];
+    if (same.length === 1) return one;
+    /** @type {[Record<string, any>, string][]} */
+    const numbered = same.map((twin, index) => [twin, `${words} (${same.length - index})`]);
+    return finer.length ? toldApart(same, finer) : numbered;
   });
 }
 
@@ -212,13 +220,13 @@ const arranging = ({ id, name, pinned, archived }, actions) => html`
 function nameForm({ id, title }, actions) {
   const submit = (event) => {
     event.preventDefault();
-    const name = new FormData(event.currentTarget).get("title").trim();
+    const name = String(new FormData(event.currentTarget).get("title")).trim();
     actions.onRenamed(id, name && name !== title ? name : null, { isDone: true });
   };
   /** A click elsewhere keeps what was typed; another window does not end it. */
   const leave = ({ currentTarget, relatedTarget }) => {
     if (currentTarget.contains(relatedTarget) || !document.hasFocus()) return;
-    const name = new FormData(currentTarget).get("title").trim();
+    const name = String(new FormData(currentTarget).get("title")).trim();
     actions.onRenamed(id, name && name !== title ? name : null);
   };
   const escape = (event) => {

@@ -16,8 +16,8 @@ export class Tools {
   }
 
   /**
-   * @returns {{description: string, parameters: object} | null | undefined}  undefined: not loaded
-   *   yet
+   * @returns {{description: string, parameters: Record<string, any>} | null | undefined}
+   *   undefined: not loaded yet
    */
   of(name) {
     if (this.#byName) return this.#byName.get(name) ?? null;

@@ -24,7 +24,7 @@ export class Turn {
   interrupts = [];
 
   /**
-   * @param {object} message  with the parts of earlier runs
+   * @param {Record<string, any>} message  with the parts of earlier runs
    * @param {number} [startedAt]  ms
    * @param {number} [partCount]  parts of the run that the accumulator is seeded with
    */

@@ -7,14 +7,14 @@ import { afterPaint } from "./paint.js";
 import { inPlaceOf } from "./versions.js";
 
 export class VersionWalk {
-  /** @param {{thread, follower, composer, log: Element, status: Element}} page */
+  /** @param {{thread, follower, composer, log: HTMLElement, status: HTMLElement}} page */
   constructor(page) {
     this.page = page;
   }
 
   /**
    * @param {string} version  to look at
-   * @param {object} from  the message in whose place it is
+   * @param {any} from  the message in whose place it is
    * @param {"previous" | "next"} step  the button that was pressed
    */
   async version(version, from, step) {

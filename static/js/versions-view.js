@@ -4,14 +4,16 @@ import { html, nothing } from "../vendor/lit-html/lit-html.js";
 import { icons } from "./icons.js";
 import { beside } from "./versions.js";
 
+/** @type {["previous" | "next", -1 | 1, object][]} */
 const STEPS = [
   ["previous", -1, icons.back],
   ["next", 1, icons.chevron],
 ];
 
 /**
- * @param {object} message
- * @param {(version: string, message: object, step: "previous" | "next") => void} onLook
+ * @param {Record<string, any>} message
+ * @param {(version: string, message: Record<string, any>, step: "previous" | "next") => void}
+ *   onLook
  */
 export function versionsView(message, onLook) {
   const { version, versions, role } = message;

@@ -16,7 +16,12 @@ export function withVersions(messages, loaded) {
 
 const sameIds = (some, others) => some?.join() === others?.join();
 
-/** The version beside the one that is shown; undefined: there is none. @param {-1 | 1} step */
+/**
+ * The version beside the one that is shown; undefined: there is none.
+ *
+ * @param {{version?: string, versions?: string[]}} message
+ * @param {-1 | 1} step
+ */
 export const beside = ({ version, versions }, step) => versions[versions.indexOf(version) + step];
 
 /** The message that stands in the place of another one, in a version. */

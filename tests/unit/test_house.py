@@ -80,6 +80,15 @@ def test_nothing_stands_at_the_top_but_what_was_agreed() -> None:
     assert {path.parts[0] for path in tracked()} <= TOP_LEVEL
 
 
+def test_no_line_of_the_pages_sources_is_longer_than_those_of_the_server() -> None:
+    parts = ("static/js/", "static/css/", "static/index.html", "static/build.mjs")
+    sources = [path for path in tracked() if path.as_posix().startswith(parts)]
+    assert sources
+    for path in sources:
+        lines = (PROJECT / path).read_text(encoding="utf-8").splitlines()
+        assert max(map(len, lines)) <= 100, path
+
+
 def test_the_map_names_every_module_and_nothing_else() -> None:
     modules = {
         path.as_posix()

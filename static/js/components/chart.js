@@ -11,9 +11,9 @@ export const nameOf = (series, index) => series.name || `Series ${index + 1}`;
 /**
  * The figure around a drawing.
  *
- * @param {{kind, title, noun, head, keys, series, streaming, marksGaps}} chart  `keys`: what its
+ * @param {{kind, title, noun, head, keys, series, streaming, marksGaps?}} chart  `keys`: what its
  *   values stand over; `marksGaps`: the drawing shows where a value is missing
- * @param {object} drawing  of the element that it draws in
+ * @param {Record<string, any>} drawing  of the element that it draws in
  */
 export function chartFrame(
   { kind, title, noun, head, keys, series, streaming, marksGaps = false },

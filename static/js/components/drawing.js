@@ -8,7 +8,7 @@ import { noChange } from "../../vendor/lit-html/lit-html.js";
 import { onTheme } from "../theme.js";
 import { REDRAW_MS } from "./chart.js";
 
-/** @param {(element: Element) => {draw(props): void, restyle?(): void, close?(): void}} open */
+/** @param {(element: HTMLElement) => {draw(props): void, restyle?(): void, close?(): void}} open */
 export function drawing(open) {
   class Drawing extends AsyncDirective {
     #element;

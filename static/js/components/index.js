@@ -33,6 +33,7 @@ function shown(resolved) {
   return checked && frame(component, checked, false);
 }
 
+/** @param {{component?: string, props?: Record<string, any>}} [args] */
 function growing({ component, props } = {}) {
   if (!isComponent(component)) return null;
   const drawn = once(props, () => partial(component, props));

@@ -1,4 +1,6 @@
-/** Lines over numbers, times or names. The library that draws them is loaded with the first of them. */
+/**
+ * Lines over numbers, times or names. The library that draws them is loaded with the first of them.
+ */
 
 import { html, render } from "../../vendor/lit-html/lit-html.js";
 import { icons } from "../icons.js";
