@@ -1,7 +1,7 @@
 /**
  * A call that waits for an approval, as a form; and what was decided. What is typed lives in the
- * inputs alone, so that a form which is shut while its decision is on its way, and opened again when
- * that failed, has it still.
+ * inputs alone, so that a form which is shut while its decision is on its way, and opened again
+ * when that failed, has it still.
  *
  * No key approves by accident: the form itself gets the focus, and no button submits it.
  */
@@ -57,7 +57,13 @@ function form(call, { tool, answer, asker, since, until, note }, onDecide) {
       <fieldset class="interrupt-fields" ?disabled=${isShut}>
         <p class="interrupt-legend" id="${key}-title">
           ${icons.shield} <span>Approve <code>${short(call.toolName)}</code>?</span>
-          ${asker ? html`<span class="muted">Asked by ${short(asker)}${since ? `, ${since}` : nothing}</span>` : nothing}
+          ${
+            asker
+              ? html`<span class="muted"
+                  >Asked by ${short(asker)}${since ? `, ${since}` : nothing}</span
+                >`
+              : nothing
+          }
           ${until ? html`<span class="muted">Until ${until}</span>` : nothing}
         </p>
         <div class="approval-about" id="${key}-about">
@@ -126,7 +132,11 @@ function argumentsView(call, tool, key) {
   const rows = fields.map((item, index) => field(item, index, key));
   const count = fields.filter(({ given }) => given).length;
   return html`
-    ${count ? html`<div class="fields">${rows.slice(0, count)}</div>` : html`<p class="muted">No arguments</p>`}
+    ${
+      count
+        ? html`<div class="fields">${rows.slice(0, count)}</div>`
+        : html`<p class="muted">No arguments</p>`
+    }
     ${
       count < rows.length
         ? html`<details class="more-fields">
@@ -210,9 +220,17 @@ const changes = (before, after) => html`
       (change) =>
         html`<li>
           <span>${short(change.name)}</span>
-          ${change.before === undefined ? html`<span class="muted">added</span>` : html`<del>${short(change.before)}</del>`}
+          ${
+            change.before === undefined
+              ? html`<span class="muted">added</span>`
+              : html`<del>${short(change.before)}</del>`
+          }
           <span role="img" aria-label="is now">→</span>
-          ${change.after === undefined ? html`<span class="muted">left out</span>` : html`<ins>${short(change.after)}</ins>`}
+          ${
+            change.after === undefined
+              ? html`<span class="muted">left out</span>`
+              : html`<ins>${short(change.after)}</ins>`
+          }
         </li>`,
     )}
   </ul>

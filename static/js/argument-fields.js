@@ -1,4 +1,7 @@
-/** The fields of a form that `arguments.js` makes of a JSON Schema, on the page. What is typed lives in the inputs alone. */
+/**
+ * The fields of a form that `arguments.js` makes of a JSON Schema, on the page. What is typed lives
+ * in the inputs alone.
+ */
 
 import { html, nothing } from "../vendor/lit-html/lit-html.js";
 import { INPUT_TYPES, optionWords } from "./arguments.js";
@@ -12,7 +15,9 @@ const short = (text) => visible(cut(text, MAX_WORDS));
 
 export const field = (item, index, key) => html`
   <div
-    class="field ${item.kind === "json" || isLong(item) || typeOf(item) === "datetime-local" ? "wide" : ""}"
+    class="field ${
+      item.kind === "json" || isLong(item) || typeOf(item) === "datetime-local" ? "wide" : ""
+    }"
   >
     <label for="${key}-${index}">${visible(item.label ?? item.name)}</label>
     ${INPUTS[item.kind](item, `${key}-${index}`)}
@@ -27,7 +32,11 @@ const isLong = ({ kind, text, types }) =>
 const INPUTS = {
   choice: ({ options, words, text, isRequired, isNullable, given }, id) => html`
     <select id=${id} data-field aria-describedby="${id}-about ${id}-hint">
-      ${given && isRequired && !isNullable ? nothing : html`<option value="" ?selected=${text === ""}>–</option>`}
+      ${
+        given && isRequired && !isNullable
+          ? nothing
+          : html`<option value="" ?selected=${text === ""}>–</option>`
+      }
       ${options.map(
         (value, index) =>
           html`<option value=${index} ?selected=${text === String(index)}>
@@ -58,7 +67,10 @@ const KEYBOARDS = new Map([
   ["uri", "url"],
 ]);
 
-/** A browser's field for dates and times, where it keeps the text as it is. A time that is not given may need a zone. */
+/**
+ * A browser's field for dates and times, where it keeps the text as it is. A time that is not given
+ * may need a zone.
+ */
 function typeOf({ format, text }) {
   const probe = document.createElement("input");
   probe.type = INPUT_TYPES.get(format) ?? "text";
@@ -82,10 +94,13 @@ const area = (text, id, looks) => html`
 /**
  * What the fields of a form hold; null when something is wrong, which the form then says.
  *
- * @param {HTMLFormElement} form @param {(typed: string[]) => {problems?: string[]}} read
+ * @template {{problems?: string[]}} T
+ * @param {HTMLFormElement} form
+ * @param {(typed: string[]) => T} read
+ * @returns {T | null}
  */
 export function readFields(form, read) {
-  const inputs = [...form.querySelectorAll("[data-field]")];
+  const inputs = /** @type {HTMLInputElement[]} */ ([...form.querySelectorAll("[data-field]")]);
   const found = read(inputs.map(({ value }) => value));
   // What is typed in half has no value.
   const problems = inputs.map(({ validity }, index) =>

@@ -100,7 +100,9 @@ function form(interrupt, { isShut, isSending, isOne, error }, onAnswer) {
       @submit=${submit}
     >
       <fieldset class="interrupt-fields" ?disabled=${isShut} aria-describedby="${key}-hint">
-        ${guard([interrupt], () => VIEWS[requestOf(interrupt).kind](requestOf(interrupt), interrupt))}
+        ${guard([interrupt], () =>
+          VIEWS[requestOf(interrupt).kind](requestOf(interrupt), interrupt),
+        )}
         <p class="question-hint" id="${key}-hint" role="alert"></p>
         ${
           error
