@@ -116,7 +116,11 @@ function form(interrupt, { isShut, isSending, isOne, error }, onAnswer) {
             ${BUTTONS[requestOf(interrupt).kind]}
           </button>
           ${refusals(interrupt, onAnswer)}
-          ${isSending ? html`<span class="spinner" role="img" aria-label="Sending"></span>` : nothing}
+          ${
+            isSending
+              ? html`<span class="spinner" role="img" aria-label="Sending"></span>`
+              : nothing
+          }
         </div>
       </fieldset>
     </form>
@@ -152,7 +156,12 @@ const heading = (words, interrupt) => html`
 
 const VIEWS = {
   review: ({ actions }, interrupt) => html`
-    ${heading(actions.length > 1 ? `${actions.length} calls wait for a decision` : "A call waits for a decision", interrupt)}
+    ${heading(
+      actions.length > 1
+        ? `${actions.length} calls wait for a decision`
+        : "A call waits for a decision",
+      interrupt,
+    )}
     ${actions.map((action, index) => review(action, `${interrupt.key}-${index}`))}
   `,
   question: ({ prompt, rest }, interrupt) => html`
