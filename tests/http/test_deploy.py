@@ -21,6 +21,7 @@ from tests.support.endpoint.serving import serve
 from tests.support.reverse_proxies import HOST, LOGIN_PROXY, behind, block, variables
 from tests.support.serving import PROJECT, Client, endpoint_settings, serving, settings
 from tests.support.sse_frames import event_id, frames, frames_after
+from turnstream.server.app import PAGE as BUILT
 from turnstream.server.storage.credential_store import SqlCredentialStore
 from turnstream.server.storage.store import SqliteStore
 from turnstream.server.users.keys import new_key
@@ -251,13 +252,14 @@ async def test_nobody_passes_the_login_proxy_but_to_its_login_and_to_health(
     program: str, tmp_path: Path
 ) -> None:
     forged = {"X-Forwarded-User": "eve", "X-Forwarded-Groups": "admin"}
+    script = f"/{next(BUILT.glob('keys-dialog-*.js')).name}"
     async with (
         login_proxy(PEOPLE) as address,
         site(program, tmp_path, WITH_LOGIN_PROXY, address) as here,
     ):
         refused = [
             await here.proxy.http.request(method, path, json={"message": "Hi"}, headers=forged)
-            for method, path in (("GET", "/me"), ("POST", "/chat"), ("GET", "/index.html"))
+            for method, path in (("GET", "/me"), ("POST", "/chat"), ("GET", script))
         ]
         page = await here.proxy.http.get("/", headers=forged)
         login = await here.proxy.http.get(page.headers["location"])

@@ -15,7 +15,7 @@ import pytest
 
 TESTS = Path(__file__).parent.parent
 CLIENTS, PAGE = TESTS / "clients", TESTS / "page"
-NEEDS_NODE = {CLIENTS: "the real clients need", PAGE: "the checks of the page need"}
+NEEDS_NODE = {CLIENTS: "the real clients need", PAGE: "what builds and checks the page needs"}
 INSTALL_SECONDS = 600
 FETCH_RETRIES = "5"
 
