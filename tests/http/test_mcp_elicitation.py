@@ -122,6 +122,13 @@ async def test_each_question_of_calls_and_of_a_call_gets_its_own_answer(
         await client.turn({"thread_id": thread, "resume": no})
         assert told(endpoint)[0].count("accept") == 2
 
+        endpoint.script(call_reply(("a_impatient", "{}")), text_reply("."))
+        thread, (first,) = await asked(client)
+        (third,) = await answered(client, thread, **{first["id"]: yes})
+        assert third["value"]["message"] == "Third?"
+        assert await answered(client, thread, **{third["id"]: no}) == []
+        assert told(endpoint)[0].count("accept") == 2
+
         names = "Ann", "Bob"
         calls = (("a_book", json.dumps({"name": name})) for name in names)
         endpoint.script(call_reply(*calls), text_reply("."))

@@ -71,6 +71,17 @@ async def both(ctx: Context) -> str:
 
 
 @server.tool()
+async def impatient(ctx: Context) -> str:
+    """Ask two questions at once, and withdraw the second before the first has its answer."""
+    first = asyncio.create_task(ctx.elicit("First?", Sure))
+    second = asyncio.create_task(ctx.elicit("Withdrawn?", Sure))
+    await asyncio.sleep(0)
+    await ctx.session.send_ping()  # Its answer comes behind both questions.
+    second.cancel()
+    return f"{_said(await first)}, {_said(await ctx.elicit('Third?', Sure))}"
+
+
+@server.tool()
 async def many(ctx: Context) -> str:
     """Ask more questions than anybody answers."""
     return ", ".join([_said(await ctx.elicit(f"{n}?", Sure)) for n in range(12)])

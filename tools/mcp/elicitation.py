@@ -47,6 +47,8 @@ class Question:
     schema: Mapping[str, Any]
     answer: "asyncio.Future[ElicitResult]"
     placed: asyncio.Event = field(default_factory=asyncio.Event)
+    is_put: bool = False
+    """Whether the user was asked; not if the server withdrew it first."""
 
     @classmethod
     def of(cls, params: ElicitRequestParams) -> "Question":
@@ -280,10 +282,10 @@ class Asking:
         return values.get("thread_id") if is_saved and self._seconds else None
 
     async def _to_its_end(self, held: HeldCall, call: OpenCall) -> CallToolResult:
-        n = 0
+        n = put = 0
         while (question := await call.nth(n)) is not None:
-            n += 1
-            if self._has_answer(n):
+            n, put = n + 1, put + question.is_put
+            if question.is_put and self._has_answer(put):
                 question.settle(self._next_answer())
             elif not question.answer.done() and not call.task.done():
                 question.settle(self._answer_to(question, held))
@@ -297,6 +299,7 @@ class Asking:
             self._mark = held.mark
             self._answers.append(self._mark)
             self._next_answer()
+        question.is_put = True
         self._held_calls.hold(held, self._seconds)
         # An answer without an id is not among the answers before it is taken here.
         answer = interrupt(dict(question.value), response_schema=dict(question.schema))
@@ -304,7 +307,8 @@ class Asking:
         return answer
 
     def _has_answer(self, n: int) -> bool:
-        """Whether the answers of the task have one to the question of a number, from 1."""
+        """Whether the answers of the task have one to the question of a number, from 1, of those
+        that were put to the user."""
         if self._mark is None or self._answers is None:
             return False
         return len(self._answers) > self._answers.index(self._mark) + n
