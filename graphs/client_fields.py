@@ -6,7 +6,10 @@ have a table of them, which needs no import:
     CLIENT_FIELDS = {"search": ["title", "url"], "book": ["*"]}
 """
 
+import logging
 from collections.abc import Collection, Mapping
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
 from typing import Any
 
 from langchain_core.tools import BaseTool
@@ -14,11 +17,13 @@ from langchain_core.tools import BaseTool
 from turnstream.graphs.faults import GraphError
 from turnstream.tools.contract import CLIENT_FIELDS
 
+logger = logging.getLogger(__name__)
+
 TABLE = "CLIENT_FIELDS"
 MAX_NAMED = 20
 
 Fields = Mapping[str, tuple[str, ...]]
-"""By the name of the tool."""
+"""By the name of the tool, in which `*` stands for any letters."""
 
 
 def table_of(module: object) -> Fields:
@@ -48,6 +53,26 @@ def declared(tools: Mapping[str, BaseTool], table: Fields) -> Fields:
         if tool.metadata and CLIENT_FIELDS in tool.metadata
     }
     return {**by_tools, **table}
+
+
+def fields_of(fields: Fields, tool: str) -> tuple[str, ...] | None:
+    """What is declared of a tool: by its name, or else by the first name with `*` that matches.
+    None: nothing."""
+    if tool in fields:
+        return fields[tool]
+    patterns = (name for name in fields if "*" in name and fnmatchcase(tool, name))
+    pattern = next(patterns, None)
+    return None if pattern is None else fields[pattern]
+
+
+def warn_of_unmatched(tools: Mapping[str, BaseTool], table: Fields) -> None:
+    """Log each name of a table that no tool of the graph has."""
+    for name in table:
+        if name in tools or ("*" in name and any(fnmatchcase(tool, name) for tool in tools)):
+            continue
+        near = get_close_matches(name, tools, n=1)
+        named = {"table": TABLE, "name": name, "meant": f"; is {near[0]} meant?" if near else ""}
+        logger.warning("%(table)s names %(name)s, which is no tool of the graph%(meant)s", named)
 
 
 def how_to_declare(undeclared: Collection[str]) -> str:

@@ -68,6 +68,10 @@ VALUES = {
     "checkpointer.ttl.strategy": "delete",
 }
 """The values that this server implements of keys that have several."""
+ANY_ORIGIN = (
+    "http.cors.allow_origins of %(file)s has *: pages of any web site can call this server through "
+    "the browser of one of its users"
+)
 _OBJECTS = (
     *("auth", "http", "http.cors", "http.configurable_headers", "store", "store.index"),
     *("checkpointer", "checkpointer.ttl", "checkpointer.serde"),
@@ -228,6 +232,8 @@ class ProjectFile:
                 "the project is safe without it"
             )
         _ = self.app, self.cors, self.configurable_headers, self.store_index, self.retention_days
+        if self.cors and "*" in self.cors.allow_origins:
+            logger.warning(ANY_ORIGIN, {"file": self.place})
         of_images = [key for key in set_keys if key in OF_IMAGES]
         if of_images:
             named = {"keys": ", ".join(of_images), "file": self.place}

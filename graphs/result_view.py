@@ -7,16 +7,23 @@ true}`.
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, field, is_dataclass
+from dataclasses import dataclass, field, is_dataclass, replace
 from typing import Any, Literal
 
-from langchain_core.messages import ToolMessage
+from langchain_core.messages import HumanMessage, ToolMessage
 from langgraph.pregel import Pregel
 from pydantic import BaseModel, TypeAdapter
 from pydantic_core import to_jsonable_python
 
+from turnstream.graphs import stored_user
 from turnstream.graphs.answers import bounded, client_view, is_ours, truncated
-from turnstream.graphs.client_fields import Fields, declared, how_to_declare
+from turnstream.graphs.client_fields import (
+    Fields,
+    declared,
+    fields_of,
+    how_to_declare,
+    warn_of_unmatched,
+)
 from turnstream.graphs.denials import denial
 from turnstream.graphs.graph_tools import tools_of
 from turnstream.graphs.limits import Limits, byte_size
@@ -31,7 +38,9 @@ ResultView = Callable[[ToolMessage, str], Any]
 """Returns the part, as JSON data, of an answer to a call of the tool of this name that the client
 may see."""
 
-Undeclared = Literal["hide", "show"]
+Undeclared = Literal["hide", "show", "show_marked"]
+"""`show_marked`: those of turns whose user message is marked (`stored_user`); what was stored while
+results were hidden stays hidden."""
 
 _HIDDEN = {"hidden": True}
 _FAILED = "The tool failed."
@@ -71,9 +80,9 @@ class DeclaredResults:
         return _as_error(view, message) if message.status == "error" else view
 
     def _declared(self, message: ToolMessage, name: str) -> Any:
-        fields = self.fields.get(name)
+        fields = fields_of(self.fields, name)
         if fields is None:
-            return {**_HIDDEN} if self.undeclared == "hide" else self._whole(message, name)
+            return self._whole(message, name) if self.undeclared == "show" else {**_HIDDEN}
         artifact = self._artifact(message, name)
         if ALL_FIELDS in fields:
             return self._whole(message, name, artifact or {})
@@ -141,6 +150,19 @@ class DeclaredResults:
             )
 
 
+def shows_marked(results: ResultView) -> bool:
+    """Return True if the results of turns that begin now are to be marked as shown."""
+    return isinstance(results, DeclaredResults) and results.undeclared == "show_marked"
+
+
+def view_of_turn(results: ResultView, human: HumanMessage | None) -> ResultView:
+    """The view of the results of one turn, that of a user message."""
+    if not (isinstance(results, DeclaredResults) and results.undeclared == "show_marked"):
+        return results
+    undeclared: Undeclared = "show" if stored_user.shows_results(human) else "hide"
+    return replace(results, undeclared=undeclared)
+
+
 def declared_results(
     graph: Pregel[Any, Any, Any, Any],
     table: Fields,
@@ -153,7 +175,8 @@ def declared_results(
     """
     tools = tools_of(graph)
     fields = declared(tools, table)
-    silent = tools.keys() - fields.keys()
+    warn_of_unmatched(tools, table)
+    silent = {name for name in tools if fields_of(fields, name) is None}
     if silent and undeclared == "hide":
         logger.warning("%(sentence)s", {"sentence": how_to_declare(silent)})
     return DeclaredResults(fields, undeclared, max_bytes)

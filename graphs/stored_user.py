@@ -1,22 +1,27 @@
 """The data stored with a user's message beside its content; `stored` has the format."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import repeat
 from typing import Any
 
-from langchain_core.messages import BaseMessage, HumanMessage
+from langchain_core.messages import AnyMessage, BaseMessage, HumanMessage
 
 from turnstream.graphs.stored import FORMAT
 
 
 def human_metadata(
-    checkpoint_id: str | None, sent_at: float | None = None, alts: Sequence[str | None] = ()
+    checkpoint_id: str | None,
+    sent_at: float | None = None,
+    alts: Sequence[str | None] = (),
+    *,
+    shows_results: bool = False,
 ) -> dict[str, Any]:
-    """`sent_at` is a Unix time."""
+    """`sent_at` is a Unix time; with `shows_results` clients see the turn's undeclared results."""
+    results = {"results": "shown"} if shows_results else {}
     before = {"checkpoint_id": checkpoint_id} if checkpoint_id else {}
     moment = {} if sent_at is None else {"sent_at": sent_at}
     shown = {"alts": list(alts)} if any(alts) else {}
-    return {"format": FORMAT, **moment, **before, **shown}
+    return {"format": FORMAT, **moment, **before, **shown, **results}
 
 
 def is_users(message: HumanMessage) -> bool:
@@ -33,6 +38,17 @@ def sent_at(message: HumanMessage) -> float | None:
     """When a user's message was sent; None: a version stored it that kept no time."""
     moment = message.response_metadata.get("sent_at")
     return moment if isinstance(moment, float) else None
+
+
+def shows_results(message: HumanMessage | None) -> bool:
+    """Whether the turn of the message began where undeclared results were shown."""
+    return message is not None and message.response_metadata.get("results") == "shown"
+
+
+def named(messages: Iterable[AnyMessage], id: str) -> HumanMessage | None:
+    """The user's message of this id."""
+    users = (one for one in messages if isinstance(one, HumanMessage) and one.id == id)
+    return next(users, None)
 
 
 def alts(message: BaseMessage) -> Iterator[str | None]:

@@ -3,13 +3,14 @@
 import logging
 import os
 import socket
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 from turnstream.graphs.loading import BUILT_IN
 from turnstream.graphs.models import OFFLINE, ModelName
+from turnstream.graphs.result_view import Undeclared
 from turnstream.server.logs.messages import escape
 from turnstream.server.settings import LOOPBACK, Settings
 
@@ -26,6 +27,12 @@ DEMO = (
     "the demo is served, since no graph is named: turnstream agent.py:graph serves one of yours, "
     "and turnstream new my-agent makes one"
 )
+SHOWN: Mapping[Undeclared, str] = {
+    "hide": "hidden from clients",
+    "show": "shown to clients",
+    "show_marked": "shown to clients, in turns that begin now, since there is no authentication; "
+    "with TURNSTREAM_AUTH they are hidden",
+}
 DEVELOPMENT = (
     "development: errors tell what the graph raised, results of tools are shown, and the server "
     "starts again when a file of the project changes"
@@ -59,6 +66,8 @@ def announce(
         if len(graphs) > 1:
             served = {"names": ", ".join(graphs), "default": graphs[0]}
             logger.info("graphs served: %(names)s; the default: %(default)s", served)
+        results = "show_marked" if is_development else settings.shown_results
+        logger.info("results of tools that declare nothing: %(shown)s", {"shown": SHOWN[results]})
         model["for"] = "model, if the graph takes the server's"
     logger.info("%(for)s: %(model)s", model)
     if is_development:

@@ -156,7 +156,7 @@ def create_app(
                 models[settings.model_name],
                 tools.current,
                 limits=settings.limits,
-                undeclared_results="show" if is_development else settings.undeclared_results,
+                undeclared_results="show_marked" if is_development else settings.shown_results,
                 client_state=settings.client_state,
                 max_state_bytes=settings.max_state_bytes,
                 user=GraphUser.of(LOCAL),

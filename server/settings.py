@@ -5,7 +5,7 @@ Read from the environment (prefix `TURNSTREAM_`) and the command line; the OpenA
 """
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import (
     Field,
@@ -75,9 +75,11 @@ class Settings(ModelSettings, StorageSettings, UserSettings):
         (),
         description="nodes whose text clients see only once the thread has it, comma-separated",
     )
-    undeclared_results: Undeclared = Field(
-        "hide",
-        description="results of a graph's tools that declare no client fields: 'hide' or 'show'",
+    undeclared_results: Literal["hide", "show"] | None = Field(
+        None,
+        description="results of a graph's tools that declare no client fields: 'hide' or 'show'; "
+        "unset: those of new turns are shown while TURNSTREAM_AUTH and TURNSTREAM_ALLOWED_HOSTS "
+        "are unset",
     )
     debug: CliImplicitFlag[bool] = Field(
         False, description="show the traceback when a graph cannot be loaded"
@@ -238,6 +240,14 @@ class Settings(ModelSettings, StorageSettings, UserSettings):
             )
         self.system_prompt = read_prompt(self.system_prompt)
         return self
+
+    @property
+    def shown_results(self) -> Undeclared:
+        """What clients see of the results of tools that declare nothing."""
+        if self.undeclared_results:
+            return self.undeclared_results
+        others_reach = "auth" in self.model_fields_set or set(self.allowed_hosts) - set(LOOPBACK)
+        return "hide" if others_reach else "show_marked"
 
     @property
     def limits(self) -> Limits:

@@ -10,8 +10,9 @@ from contextlib import aclosing
 
 from langchain_core.messages import AIMessage, ToolMessage
 
-from turnstream.graphs import stored
+from turnstream.graphs import stored, stored_user
 from turnstream.graphs.classify import Classifier
+from turnstream.graphs.result_view import view_of_turn
 from turnstream.server.runs.checkpoints import Checkpoints
 from turnstream.server.runs.failures import SENTENCES, Failure
 from turnstream.server.runs.steps_from_log import read_log
@@ -101,7 +102,10 @@ class _LostTranslator(Translator):
             header.message_id,
             history,
             classifier,
-            checkpoints.attached.results,
+            view_of_turn(
+                checkpoints.attached.results,
+                stored_user.named(state.messages, header.user_message_id),
+            ),
         )
         kept = {m.id: m for m in state.messages if isinstance(m, AIMessage)}
         read_log(self._steps, told, kept, classifier)

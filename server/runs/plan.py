@@ -20,6 +20,7 @@ from langgraph.types import Command
 
 from turnstream.graphs import stored, stored_user
 from turnstream.graphs.answers import client_view, failed
+from turnstream.graphs.result_view import shows_marked
 from turnstream.graphs.state import add_messages_in_order
 from turnstream.server.runs.approvals import (
     MAY_HAVE_RUN,
@@ -87,6 +88,11 @@ class Plan:
     @property
     def message_id(self) -> str:
         return assistant_id(self.user_message_id)
+
+    @property
+    def user_message(self) -> HumanMessage | None:
+        """The user message of the turn. None: the graph has removed it."""
+        return stored_user.named([*(self.new or ()), *self.before.messages], self.user_message_id)
 
     @cached_property
     def after(self) -> ThreadBefore:
@@ -255,7 +261,9 @@ def _human(message: UserMessage, state: ThreadState) -> HumanMessage:
     if all(isinstance(item, TextContent) for item in message.content):
         content = message.text
     alts = [item.alt for item in message.content if isinstance(item, ImageContent)]
-    metadata = stored_user.human_metadata(state.checkpoint_id, time.time(), alts)
+    metadata = stored_user.human_metadata(
+        state.checkpoint_id, time.time(), alts, shows_results=shows_marked(state.results)
+    )
     return HumanMessage(content=content, id=id, response_metadata=metadata)
 
 

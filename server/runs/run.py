@@ -14,6 +14,7 @@ from langchain_core.messages import AIMessage
 
 from turnstream.graphs import stored
 from turnstream.graphs.dispositions import of_message
+from turnstream.graphs.result_view import view_of_turn
 from turnstream.graphs.stored import Ended
 from turnstream.server.runs.cancelling import cancelled
 from turnstream.server.runs.causes import TOLD, in_words, place_in_words
@@ -103,7 +104,7 @@ class Run:
             start.plan.message_id,
             start.plan.after,
             start.classifier,
-            checkpoints.attached.results,
+            view_of_turn(checkpoints.attached.results, start.plan.user_message),
             checkpoints.speakers,
         )
         self._words = KeptWords(store, start.key, start.run_id, self.translator)

@@ -1,7 +1,7 @@
 """A thread's messages as the turns that every wire format shows: the parts that were streamed."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolCall, ToolMessage
 
@@ -10,7 +10,7 @@ from turnstream.graphs.approvals import asked_in
 from turnstream.graphs.calls import parse_args
 from turnstream.graphs.history import from_user
 from turnstream.graphs.parts import StoredPart, stored_parts
-from turnstream.graphs.result_view import ResultView
+from turnstream.graphs.result_view import ResultView, view_of_turn
 from turnstream.graphs.stored_approvals import AskedApproval
 from turnstream.server.runs.approval_view import decided_approval, shown_approval
 from turnstream.server.runs.causes import TOLD
@@ -97,7 +97,7 @@ class Transcript:
             return UserTurn(draft.id, user_content(draft.human), stored_user.sent_at(draft.human))
         return _assistant_turn(
             draft,
-            self._calls,
+            replace(self._calls, results=view_of_turn(self._calls.results, draft.human)),
             goes_on=self._running and draft.is_last,
             asks=self._asks and draft.is_last,
         )

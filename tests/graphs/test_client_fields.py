@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.serving import serving, settings
+from tests.support.serving import Client, serving, settings
 from turnstream.graphs.faults import GraphError
 from turnstream.graphs.loading import load
 
@@ -102,3 +102,48 @@ def test_a_table_that_does_not_fit_refuses_the_start(name: str, table: str, tmp_
     assert "write a" in sentence
     assert sentence.endswith(".")
     assert "\n" not in sentence
+
+
+HIDDEN = [{"hidden": True}, {"hidden": True}]
+SHOWN = [{"title": "Tides", "secret": 7}, "Booked."]
+PROXY = {"auth": ("header",), "trusted_proxies": ("127.0.0.1",)}
+
+
+async def results_of(client: Client, thread_id: str) -> list[list[Any]]:
+    """The results that the thread shows, of each turn."""
+    messages = (await client.thread(thread_id))["messages"]
+    parts = [one["parts"] for one in messages if one["role"] == "assistant"]
+    return [[each["result"] for each in turn if each["type"] == "tool-call"] for turn in parts]
+
+
+async def test_results_are_shown_without_authentication_and_what_was_hidden_stays_hidden(
+    tmp_path: Path,
+) -> None:
+    graph = written(tmp_path, "agent_that_hid", "")
+    for setting, seen in (("hide", [HIDDEN]), (None, [HIDDEN, SHOWN]), ("show", [SHOWN, SHOWN])):
+        given = settings(tmp_path / "t.db", graph=graph, undeclared_results=setting)
+        async with serving(given) as client:
+            if setting != "show":
+                _, events = await client.turn({"message": "Go", "thread_id": "t1"})
+                streamed = [event.data["result"] for event in events if event.type == "result"]
+                assert streamed == seen[-1]
+            assert await results_of(client, "t1") == seen
+    async with serving(settings(tmp_path / "t.db", graph=graph, **PROXY)) as client:
+        client.http.headers["X-Forwarded-User"] = "ann"
+        thread_id, _ = await client.turn({"message": "Go"})
+        assert await results_of(client, thread_id) == [HIDDEN]
+
+
+async def test_a_name_may_have_a_wildcard_and_one_that_is_no_tools_is_named(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    table = "CLIENT_FIELDS = {'b*': ['*'], 'serch': ['title'], 'x*': ['*']}"
+    graph = written(tmp_path, "agent_of_patterns", table)
+    async with serving(
+        settings(tmp_path / "t.db", graph=graph, undeclared_results="hide")
+    ) as client:
+        thread_id, _ = await client.turn({"message": "Go"})
+        assert await results_of(client, thread_id) == [[{"hidden": True}, "Booked."]]
+    assert "names serch, which is no tool of the graph; is search meant?" in caplog.text
+    assert "names x*, which is no tool of the graph" in caplog.text
+    assert "names b*" not in caplog.text
