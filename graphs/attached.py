@@ -44,7 +44,7 @@ ENTRY = "turnstream_entry"
 
 Graph = CompiledStateGraph[Any, Any, Any, Any]
 Reducer = Literal["by id", "appends", "replaces"]
-"""What the state does with messages that come: a message of a known id takes the other's place;
+"""The state's treatment of messages that come: a message of a known id takes the other's place;
 they are put behind the others, whatever their ids; they take the place of all others."""
 
 
@@ -78,18 +78,18 @@ class AttachedGraph:
     reducer: Reducer
     context: GraphContext
     input_names: frozenset[str]
-    """What its input has beside messages."""
+    """The keys of its input beside messages."""
     results: ResultView
-    """What clients see of its tools' results."""
+    """The part of its tools' results that clients see."""
     description: str | None = None
     client_state: ClientState = NOTHING
-    """What clients see of its state beside the messages."""
+    """The part of its state that clients see beside the messages."""
     factory: RunFactory | None = None
     """None: the graph is the same for all runs."""
     folders: tuple[Path, ...] = ()
-    """Of its author's files."""
+    """The folders of its author's files."""
     is_built_in: bool = False
-    """Whether it keeps to the rights of its context by itself."""
+    """True if it keeps to the rights of its context by itself."""
 
     @property
     def state_schemas(self) -> Sequence[type[Any]]:
@@ -102,12 +102,12 @@ class AttachedGraph:
 
     @property
     def streams_subgraphs(self) -> bool:
-        """Whether clients see what its subgraphs say while they say it: of a graph with our context
+        """True if clients see what its subgraphs say while they say it: of a graph with our context
         a subgraph is a part of a tool, which does not speak to the user."""
         return not self.context.is_ours
 
     def messages(self, value: Any) -> Sequence[AnyMessage]:
-        """What the channel `messages` holds, as messages that have ids.
+        """Return the messages of the channel `messages`, all with ids.
 
         Where the reducer does not make messages of dicts and tuples, it is done here. One without
         an id is named for its place behind the last that has one. What cannot be read as a message

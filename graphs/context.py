@@ -1,4 +1,4 @@
-"""What a run brings along and the thread does not keep, and which messages are a run's own."""
+"""The context of a run, which the thread does not keep; and the messages that are a run's own."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
@@ -20,9 +20,9 @@ class TurnContext:
     client_tools: tuple[UITool, ...] = ()
     """UI tools that the client declared for this run; they join the catalogue's."""
     rights: ToolRights = EVERYTHING
-    """What the caller may do with the catalogue's tools."""
+    """The rights of the caller on the catalogue's tools."""
     user: Mapping[str, Any] = field(default_factory=dict)
-    """Who calls, as LangGraph's `langgraph_auth_user`."""
+    """The caller, as LangGraph's `langgraph_auth_user`."""
     model: "ChosenModel | None" = None
     """None: the graph's own."""
     catalogue: Catalogue | None = None

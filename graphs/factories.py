@@ -31,14 +31,14 @@ _TYPES: Mapping[str, Argument] = {
 
 @dataclass(frozen=True, slots=True)
 class FactoryCall:
-    """What a factory is called with."""
+    """The arguments of a call of a factory."""
 
     config: Mapping[str, Any]
     user: Any
     store: BaseStore | None
     is_run: bool = False
     context: Any = None
-    """Of the run, as its nodes get it."""
+    """The context of the run, as its nodes get it."""
 
     def value(self, argument: Argument) -> Any:
         if argument == "runtime":

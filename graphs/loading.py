@@ -41,12 +41,12 @@ Build = Callable[..., Pregel[Any, Any, Any, Any]]
 
 @dataclass(frozen=True, slots=True)
 class LoadedGraph:
-    """What the setting names: a graph, or what makes one."""
+    """A graph that the setting names, or what makes one."""
 
     source: GraphSource
     found: Any
     client_fields: Fields
-    """What its module declares of its tools' results."""
+    """The fields of its tools' results that its module declares."""
 
 
 def load(setting: str, refused: Refused | None = None) -> tuple[LoadedGraph, ...]:
@@ -141,7 +141,7 @@ async def open_graphs(
 
 @dataclass(frozen=True, slots=True)
 class _Server:
-    """What graphs are made with."""
+    """The parts of the server that graphs are made with."""
 
     checkpointer: BaseCheckpointSaver[Any]
     store: BaseStore | None

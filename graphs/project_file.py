@@ -184,7 +184,7 @@ class ProjectFile:
 
     @property
     def authenticates_routes(self) -> bool:
-        """Whether callers of the project's own routes have to be recognised too."""
+        """True if callers of the project's own routes have to be recognised too."""
         return self._value("http.enable_custom_route_auth") is True
 
     @property

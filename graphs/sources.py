@@ -1,4 +1,4 @@
-"""Where the graphs of the setting are.
+"""The places of the graphs of the setting.
 
 `module:name`, `path/to/file.py:name`, or `path/to/langgraph.json` with all of its graphs; `#name`
 behind it makes one of them the default.
@@ -24,16 +24,16 @@ JAVASCRIPT = (".ts", ".tsx", ".mts", ".cts", ".js", ".jsx", ".mjs", ".cjs")
 
 @dataclass(frozen=True, slots=True)
 class GraphSource:
-    """Where one graph is."""
+    """The place of one graph."""
 
     setting: str
-    """What names it alone."""
+    """The setting that names it alone."""
     name: str
     """Its key in the langgraph.json, else the name of its module."""
     module: str | Path
     attribute: str
     folders: tuple[Path, ...] = ()
-    """Where its modules are looked for, first to last."""
+    """The folders in which its modules are looked for, first to last."""
     environment: Mapping[str, str] = field(default_factory=dict)
     description: str | None = None
     is_asked: bool = True

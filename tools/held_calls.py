@@ -44,7 +44,7 @@ class HeldCall:
     call: Any = None
     id: str = field(default_factory=lambda: uuid4().hex)
     is_waiting: bool = False
-    """Whether it waits for an answer to a question that the thread has."""
+    """True if it waits for an answer to a question that the thread has."""
     expiry: asyncio.TimerHandle | None = None
 
     @property

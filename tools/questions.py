@@ -21,7 +21,7 @@ DECLINE: Final = "decline"
 CANCEL: Final = "cancel"
 MAX_FIELDS = 40
 MAX_CHARS, MAX_VALUES = 20_000, 2_000
-"""Of a message and its schema together."""
+"""Characters and values of a message and its schema together."""
 MAX_URL_CHARS = 4_000
 _PLAIN = ("string", "number", "integer", "boolean")
 _CANCELLED = {"cancelled": True}

@@ -27,7 +27,7 @@ from turnstream.server.http.problem_handlers import HANDLERS
 from turnstream.server.runs.graph_user import GraphUser
 
 _SERVER = "turnstream"
-"""What the scope of a request had before the project's application saw it."""
+"""The key of what the scope of a request had before the project's application saw it."""
 _HARMLESS: Sequence[Any] = (CORSMiddleware, GZipMiddleware, TrustedHostMiddleware)
 """Middleware that protects no address from a caller who is not recognised."""
 
@@ -36,9 +36,9 @@ _HARMLESS: Sequence[Any] = (CORSMiddleware, GZipMiddleware, TrustedHostMiddlewar
 class ProjectApp:
     app: Starlette
     authenticates: bool
-    """Whether callers of its routes have to be recognised."""
+    """True if callers of its routes have to be recognised."""
     state: dict[str, Any] = field(default_factory=dict)
-    """What its lifespan has made, for its own requests."""
+    """The state that its lifespan has made, for its own requests."""
 
     @asynccontextmanager
     async def lifespan(self) -> AsyncIterator[None]:

@@ -27,7 +27,8 @@ _PASSWORD = re.compile("://[^/@]*:[^/@]*@")
 
 
 class ToldCauses:
-    """What `turnstream dev` has told of errors, by their ids; empty in any other server.
+    """The causes of errors that `turnstream dev` has told, by the errors' ids; empty in any other
+    server. The thread keeps the fixed sentence alone: it may be served elsewhere later.
 
     The thread keeps the fixed sentence alone: it may be served elsewhere later.
     """

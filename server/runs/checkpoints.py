@@ -33,7 +33,7 @@ from turnstream.server.users.rights import Rights
 from turnstream.tools.threads import beside_loop
 
 MAX_LEFT_BRANCHES = 20
-"""So many are found: each is a thread to load."""
+"""Branches that are found at the most: each is a thread to load."""
 MAX_LOOKED_BACK = 50
 """Checkpoints of a run that a crash has cut off."""
 STREAM_MODES: Any = ["tasks", "messages", "updates", "values", "tools", "custom"]
@@ -95,7 +95,8 @@ class Checkpoints:
         )
 
     def _messages(self, value: Any) -> tuple[Sequence[AnyMessage], bool]:
-        """What the channel holds, and whether no call of it needs what is stored elsewhere."""
+        """Return the messages of the channel, and True if no call of them needs what is stored
+        elsewhere."""
         messages = self.attached.messages(value)
         return messages, all_carry(messages)
 
@@ -243,7 +244,7 @@ class Checkpoints:
         return (await self._saver.heads(key.checkpoint_key, MAX_LEFT_BRANCHES + 1))[1:]
 
     async def versions(self, key: ThreadKey) -> VersionTree:
-        """Those of the thread's turns."""
+        """Return the versions of the thread's turns."""
         return VersionTree(await self._store.versions(key))
 
     async def with_input(self, key: ThreadKey) -> ThreadState:

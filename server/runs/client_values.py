@@ -1,4 +1,4 @@
-"""What a client may set of a graph's context, configurable values and input."""
+"""The values that a client may set of a graph's context, configurable values and input."""
 
 from collections.abc import Collection, Mapping
 from typing import Any
@@ -53,8 +53,8 @@ def check_values(request: TurnRequest, graph: AttachedGraph, allowed: Collection
 
 
 def allowed_names(graph: AttachedGraph, allowed: Collection[str]) -> Mapping[str, list[str]]:
-    """What a client may set of a graph: `{"context", "configurable", "input"}`, each a list of
-    names."""
+    """Return the names that a client may set of a graph: `{"context", "configurable", "input"}`,
+    each a list."""
     return {
         "context": sorted(graph.context.names.intersection(allowed)),
         "configurable": sorted(allowed),

@@ -1,4 +1,4 @@
-"""What a failed run may say: a code and a fixed sentence; the cause goes to the log."""
+"""The words of a failed run: a code and a fixed sentence; the cause goes to the log."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -120,7 +120,8 @@ _NO_KEY = re.compile(
     "Missing credentials|API key required|api_key client option must be set"
     "|Could not resolve authentication method"
 )
-"""How the clients of OpenAI, Google and Anthropic say that they were made without a key."""
+"""The sentences by which the clients of OpenAI, Google and Anthropic say that they were made
+without a key."""
 
 
 def failure_code(cause: BaseException) -> str:
@@ -169,8 +170,8 @@ def _code_of_kind(cause: BaseException) -> str:
 
 
 def _names(cause: BaseException) -> Iterator[str]:
-    """What a provider calls an error: OpenAI in `code`, Anthropic in the body's `error.type`,
-    Google in the body's `error.details`."""
+    """Yield the names that a provider gives an error: OpenAI in `code`, Anthropic in the body's
+    `error.type`, Google in the body's `error.details`."""
     if cause.__cause__:  # the client's own error, which LangChain has made another of
         yield from _names(cause.__cause__)
     yield str(getattr(cause, "code", ""))

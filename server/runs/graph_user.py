@@ -1,4 +1,4 @@
-"""Who calls, as LangGraph tells a graph: `configurable["langgraph_auth_user"]`; and what they may
+"""The caller, as LangGraph tells a graph: `configurable["langgraph_auth_user"]`; and what they may
 not call of a graph that does not ask."""
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,7 +15,7 @@ from turnstream.server.users.principal import Principal
 from turnstream.server.users.rights import Rights
 
 RESERVED = ("thread_id", "checkpoint", "langgraph", "__", "messages")
-"""How names begin that mean something to LangGraph among configurable values."""
+"""Beginnings of names that mean something to LangGraph among configurable values."""
 
 
 @dataclass(frozen=True, slots=True)

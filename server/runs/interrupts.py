@@ -1,4 +1,4 @@
-"""What a graph has stopped to ask, and the answers that a request brings."""
+"""The interrupts of a graph, and the answers that a request brings."""
 
 import logging
 import re
@@ -19,7 +19,7 @@ from turnstream.tools import questions, strict_json
 logger = logging.getLogger(__name__)
 
 MAX_CHARS = 200_000
-"""Of an interrupt's value, as JSON."""
+"""Characters of an interrupt's value, as JSON."""
 _ID = re.compile(r"[0-9a-f]{32}")
 _CHECKPOINT = re.compile(r"@[0-9a-f-]{36}")
 
@@ -49,7 +49,7 @@ def _interrupt(
 
 
 def breakpoints(snapshot: StateSnapshot) -> tuple[Interrupt, ...]:
-    """Of a graph that waits at a breakpoint: one for each node that is to go on."""
+    """Return the breakpoints at which a graph waits: one for each node that is to go on."""
     checkpoint_id = snapshot.config["configurable"]["checkpoint_id"]
     return tuple(
         Interrupt(f"{task.name}@{checkpoint_id}", None, task.name, namespace)
@@ -73,8 +73,8 @@ def takes_bare_answer(snapshot: StateSnapshot) -> bool:
 
 
 def _is_around(task: PregelTask) -> bool:
-    """Whether a subgraph is at work in the task: what that asks, the task is said to ask too, even
-    when it has its answer."""
+    """Check that a subgraph is at work in the task: what the subgraph asks, the task is said to ask
+    too, even when it has its answer."""
     return isinstance(task.state, StateSnapshot) and bool(task.state.tasks)
 
 
@@ -168,7 +168,7 @@ def _is_by_id(value: Any) -> bool:
 
 
 def _is_id(key: str) -> bool:
-    """Whether it is an id as LangGraph gives one to an interrupt, or ours of a breakpoint."""
+    """Check that it is an id as LangGraph gives one to an interrupt, or ours of a breakpoint."""
     return bool(_ID.fullmatch(key) or _CHECKPOINT.fullmatch(key[-37:]))
 
 

@@ -212,7 +212,8 @@ class Run:
             await self._keep_to_size(chunks)
 
     async def _keep_to_size(self, chunks: Sequence[Chunk]) -> None:
-        """What was said is in the log by now: it is in the thread too. Nothing follows it."""
+        """End the run if it is too long. Its words are in the log by now, and in the thread too;
+        nothing follows them."""
         self._log_bytes += sum(map(text_bytes, chunks))
         limit = self.start.limits.max_bytes
         if self._log_bytes > limit:
@@ -237,7 +238,8 @@ class Run:
         self.set_outcome(None)
 
     async def _keep_dispositions(self, updates: dict[str, Any]) -> None:
-        """Of a graph that is not ours: its messages do not carry them."""
+        """Keep the dispositions of the calls of a graph that is not ours: its messages do not carry
+        them."""
         calls: dict[str, Disposition] = {}
         for message in added_messages(updates):
             if isinstance(message, AIMessage) and stored.dispositions(message) is None:

@@ -1,4 +1,4 @@
-"""What a request becomes before its run begins: the graph, the caller's rights, the plan."""
+"""The start of a run: a request gets its graph, the caller's rights and the plan."""
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
@@ -62,8 +62,8 @@ class RunStarts:
         by: Principal,
         stopped: Collection[str] = (),
     ) -> RunStart:
-        """Of a thread that is claimed, or of none; `by` gives the request's approvals, and the
-        request has `stopped` these runs.
+        """Make the start of a run on a thread that is claimed, or on none; `by` gives the request's
+        approvals, and the request has `stopped` these runs.
 
         Raises InvalidRequest if the thread cannot take the request, and UnknownThread or
         ThreadChanged if it is not the one that the request was made on.

@@ -283,7 +283,7 @@ class Runs:
 
     @property
     def live(self) -> int:
-        """How many runs are live, or have their requests checked."""
+        """The number of runs that are live, or have their requests checked."""
         return len(self._claims)
 
     @property

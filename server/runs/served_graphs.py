@@ -50,7 +50,8 @@ class ServedGraphs:
         return [*self.by_name.values()]
 
     def checkpoints(self, name: str | None) -> Checkpoints:
-        """Of a graph that is not served any more: by the default, which reads messages too."""
+        """Return the checkpoints of a graph. Those of a graph that is not served any more are read
+        by the default one, which reads messages too."""
         return self.by_name.get(name or self.default, self.by_name[self.default])
 
     def choose(self, request: TurnRequest, thread: ThreadEntry | None) -> str:

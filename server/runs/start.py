@@ -1,4 +1,4 @@
-"""What a run is made of before it begins, and what holds for all runs."""
+"""The parts of a run before it begins, and the settings of all runs."""
 
 from dataclasses import dataclass
 
@@ -12,13 +12,13 @@ from turnstream.server.users.rights import Rights
 
 @dataclass(frozen=True, slots=True)
 class RunLimits:
-    """What ends a run from outside."""
+    """The limits that end a run from outside."""
 
     max_seconds: float
     unread_seconds: float = 0
     """Seconds without a reader; 0: it runs on unread."""
     max_bytes: int = 20_000_000
-    """Of text in the log; see `turnstream.server.turns.size`."""
+    """Bytes of text in the log; see `turnstream.server.turns.size`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,14 +67,14 @@ class RunSettings:
     max_new_threads: int = 600
     """New threads a minute, of the whole server."""
     max_thread_bytes: int = 50_000_000
-    """Of a thread's texts and images."""
+    """Bytes of a thread's texts and images."""
     undo_seconds: float = 0
-    """How long a deleted thread can be brought back; 0: it is forgotten at once."""
+    """Seconds for which a deleted thread can be brought back; 0: it is forgotten at once."""
     approval_seconds: float = 0
-    """How long a question for an approval is open; 0: until it is answered."""
+    """Seconds for which a question for an approval is open; 0: until it is answered."""
     client_values: tuple[str, ...] = ()
-    """What clients may set of the graph's context, configurable values and input."""
+    """Names that clients may set of the graph's context, configurable values and input."""
     tells_causes: bool = False
     """True in `turnstream dev` alone: an error says what the graph raised."""
     system_prompt: str = ""
-    """Of the built-in graph."""
+    """The system prompt of the built-in graph."""

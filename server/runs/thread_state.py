@@ -17,25 +17,26 @@ from turnstream.server.turns.graph_state import Values
 
 @dataclass(frozen=True)
 class ThreadState:
-    """What takes a look at the whole history is looked up once."""
+    """The state of a thread. A look at the whole history is taken once."""
 
     messages: Sequence[AnyMessage] = ()
     dispositions: Mapping[str, Disposition] = field(default_factory=dict)
-    """Of the thread's tool calls, by id."""
+    """The dispositions of the thread's tool calls, by id."""
     unfinished: bool = False
-    """Whether the graph has tasks left: a run is live, or broke off."""
+    """True if the graph has tasks left: a run is live, or broke off."""
     checkpoint_id: str | None = None
     """None: the thread has nothing saved."""
     interrupts: tuple[Interrupt, ...] = ()
-    """What the graph has stopped to ask; it is `unfinished` then."""
+    """The interrupts of the graph, which is `unfinished` then."""
     takes_bare_answer: bool = False
     """An answer without an id surely reaches the one interrupt."""
     results: ResultView = own_result
-    """What clients see of its tool results."""
+    """The part of its tool results that clients see."""
     graph_state: Values | None = None
-    """What clients see of the graph's state beside the messages; None: nothing of it, ever."""
+    """The part of the graph's state that clients see beside the messages; None: nothing of it,
+    ever."""
     spoiled: bool = False
-    """Whether a task that has finished wrote what the state does not take."""
+    """True if a task that has finished wrote what the state does not take."""
 
     @cached_property
     def unanswered(self) -> Sequence[ToolCall]:
@@ -44,7 +45,7 @@ class ThreadState:
 
     @cached_property
     def asked(self) -> Mapping[str, AskedApproval]:
-        """What people were asked about calls, by call id."""
+        """The questions that people were asked about calls, by call id."""
         return asked_in(self.messages)
 
     def pending(self, *dispositions: Disposition) -> list[ToolCall]:

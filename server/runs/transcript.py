@@ -49,7 +49,7 @@ class _Draft:
     spoken: Sequence[AIMessage] = ()
     """Empty: it is the user's turn."""
     is_last: bool = False
-    """Whether it has what was said last in the thread."""
+    """True if it has what was said last in the thread."""
 
 
 class Transcript:
@@ -88,7 +88,7 @@ class Transcript:
         return [draft.id for draft in self._drafts]
 
     def turns(self, places: range | None = None) -> tuple[Turn, ...]:
-        """Those at these places; None: all."""
+        """Return the turns at these places; None: all."""
         drafts = self._drafts if places is None else self._drafts[places.start : places.stop]
         return tuple(map(self._turn, drafts))
 
@@ -151,17 +151,17 @@ def _grouped(
 
 @dataclass(frozen=True, slots=True)
 class _Calls:
-    """What a thread knows of its tool calls beside their messages, by call id."""
+    """The thread's knowledge of its tool calls beside their messages, by call id."""
 
     answers: Mapping[str, ToolMessage]
     dispositions: Mapping[str, Disposition]
     results: ResultView
     asked: Mapping[str, AskedApproval]
     reviews: Mapping[str, Approval]
-    """Of the calls that the graph has stopped to ask about."""
+    """The approvals of the calls that the graph has stopped to ask about."""
     live_run_id: str | None
     begun: Collection[str]
-    """Those whose servers have open questions: the approvals that they had still hold."""
+    """The calls whose servers have open questions: the approvals that they had still hold."""
 
     def shown(self, call: ToolCall, args_text: str) -> ShownCall:
         id = call["id"] or ""
@@ -220,7 +220,7 @@ def _part(part: StoredPart, calls: _Calls) -> MessagePart:
 
 
 def user_content(message: AnyMessage) -> tuple[UserContent, ...]:
-    """What a user's message says."""
+    """Return the content of a user's message."""
     return tuple(_user_content(message))
 
 

@@ -71,7 +71,7 @@ class Translator:
         """The saved messages in order, and all messages of the thread as it was looked at last."""
         self._last: AIMessage | None = None
         self.is_interrupted = False
-        """Whether the graph has stopped to ask."""
+        """True if the graph has stopped to ask."""
         self.is_waiting = False
         """Once it has finished: whether somebody is to answer the graph or a call."""
         self.awaits_approval = False
@@ -107,7 +107,9 @@ class Translator:
         return [*progress(kind, data, self._steps.open_calls, node, namespace)]
 
     def reconcile(self, messages: Sequence[AnyMessage], *, at_rest: bool = False) -> list[Chunk]:
-        """What makes what was told the same as the thread.
+        """Return the chunks that make what was told the same as the thread. `at_rest`: the run was
+        broken off, and what it told last is still to be saved; only what the thread is not to keep
+        is withdrawn.
 
         `at_rest`: the run was broken off, and what it told last is still to be saved; only what the
         thread is not to keep is withdrawn.

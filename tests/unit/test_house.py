@@ -1,8 +1,10 @@
 """The house as its documents say it is: the tree, the graph, the prompts."""
 
+import ast
 import re
 import subprocess
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -31,6 +33,7 @@ TOP_LEVEL = {
 }
 SVG = "{http://www.w3.org/2000/svg}"
 MAPPED = ("server", "graphs", "tools")
+HIDES_ITS_SUBJECT = re.compile(r"(What|Whether|Of|Who|Whose|Where|How|That|Those|So)\b")
 
 
 def tracked() -> list[Path]:
@@ -43,6 +46,15 @@ def tracked() -> list[Path]:
         check=True,
     )
     return [Path(line) for line in listed.stdout.splitlines() if (PROJECT / line).exists()]
+
+
+def docstrings(path: Path) -> Iterator[str]:
+    """Yield the docstrings of a module, its classes, functions and attributes."""
+    for node in ast.walk(ast.parse((PROJECT / path).read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            for part in node.body:
+                if isinstance(part, ast.Expr) and isinstance(part.value, ast.Constant):
+                    yield str(part.value.value).strip()
 
 
 def block(page: str, language: str, beginning: str) -> str:
@@ -87,6 +99,18 @@ def test_no_line_of_the_pages_sources_is_longer_than_those_of_the_server() -> No
     for path in sources:
         lines = (PROJECT / path).read_text(encoding="utf-8").splitlines()
         assert max(map(len, lines)) <= 100, path
+
+
+def test_docstrings_begin_with_what_they_describe() -> None:
+    """ "Whether it is over", "Of a run": the reader has to find the noun first."""
+    found = [
+        f"{path}: {text[:60]}"
+        for path in tracked()
+        if path.suffix == ".py" and path.parts[0] in MAPPED
+        for text in docstrings(path)
+        if HIDES_ITS_SUBJECT.match(text)
+    ]
+    assert len(found) <= 40, found
 
 
 def test_the_map_names_every_module_and_nothing_else() -> None:

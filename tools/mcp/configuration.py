@@ -38,41 +38,42 @@ Name = Annotated[str, Field(min_length=1)]
 
 
 class ToolOptions(BaseModel):
-    """Of the tools whose names match a glob; what is None another glob says, or the default."""
+    """The options of tools whose names match a glob; what is None another glob says, or the
+    default."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     allowed: bool | None = None
-    """Whether there is such a tool here; it is, if nothing says no."""
+    """False: there is no such tool here."""
     client_fields: tuple[str, ...] | None = None
-    """What clients see of a result; `*`: all; nothing, if nothing is said."""
+    """The fields of a result that clients see; `*`: all; nothing, if nothing is said."""
     approval: bool | None = None
-    """Whether a person must approve each call; if nothing is said, those of tools which the server
+    """True if a person must approve each call; if nothing is said, those of tools which the server
     calls destructive."""
     timeout_seconds: PositiveFloat | None = None
     error_texts: bool | None = None
-    """Whether model and clients may read what the server says of a call that failed."""
+    """True if model and clients may read what the server says of a call that failed."""
 
 
 class Options(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     optional: bool = False
-    """Whether the server starts without it."""
+    """True: the server starts without it."""
     timeout_seconds: PositiveFloat | None = None
-    """Of all its tools that have none of their own."""
+    """Seconds of a call of its tools that have no limit of their own."""
     error_texts: bool = False
     """The same."""
     stderr: bool = False
-    """Whether what a command writes to its standard error goes to ours."""
+    """True: what a command writes to its standard error goes to ours."""
     elicitation_seconds: NonNegativeFloat = 600
-    """How long a question that it asks in a call waits for the user; 0: it may not ask."""
+    """Seconds that a question which it asks in a call waits for the user; 0: it may not ask."""
     forward: Mapping[Name, Name] = Field(default_factory=dict)
     """Headers that tell the server who calls: see `forwarding.py`."""
     tools: Mapping[Name, ToolOptions] = Field(default_factory=dict)
 
     def of(self, tool: str) -> ToolOptions:
-        """What the globs that match say together; the later one counts."""
+        """Return what the globs that match say together; the later one counts."""
         said: dict[str, Any] = {
             "timeout_seconds": self.timeout_seconds,
             "error_texts": self.error_texts,

@@ -33,9 +33,9 @@ from turnstream.tools.mcp.notifications import Progress
 from turnstream.tools.questions import ACCEPT, CANCEL, DECLINE, CannotBeAsked
 
 MAX_QUESTIONS = 10
-"""Of one call."""
+"""Questions of one call."""
 PLACE_SECONDS = 5.0
-"""How long a question waits until it is clear which call has asked it."""
+"""Seconds that a question waits until it is clear which call has asked it."""
 _URLS = TypeAdapter(list[ElicitRequestURLParams])
 
 logger = logging.getLogger(__name__)
@@ -154,12 +154,12 @@ _current: ContextVar[OpenCall | None] = ContextVar("turnstream_mcp_call", defaul
 
 
 def forget_call() -> None:
-    """Of the task that holds a session, which some call has begun."""
+    """Forget the call in the task that holds a session, which some call has begun."""
     _current.set(None)
 
 
 class Elicitation:
-    """What a session's server asks; the client library calls it."""
+    """The questions of a session's server; the client library calls it."""
 
     def __init__(self) -> None:
         self._calls: list[OpenCall] = []
@@ -276,7 +276,8 @@ class Asking:
         return HeldCall(call.thread or "", self._id, call.cancel, call)
 
     def _thread(self) -> str | None:
-        """Where a question can be answered: a graph's thread, which is saved."""
+        """Return the thread in which a question can be answered: that of a graph, which is
+        saved."""
         values = (var_child_runnable_config.get() or {}).get("configurable", {})
         is_saved = self._answers is not None and values.get("__pregel_checkpointer")
         return values.get("thread_id") if is_saved and self._seconds else None
@@ -307,8 +308,7 @@ class Asking:
         return answer
 
     def _has_answer(self, n: int) -> bool:
-        """Whether the answers of the task have one to the question of a number, from 1, of those
-        that were put to the user."""
+        """Check that the task has an answer to the question of a number, from 1."""
         if self._mark is None or self._answers is None:
             return False
         return len(self._answers) > self._answers.index(self._mark) + n

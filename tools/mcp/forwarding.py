@@ -6,7 +6,7 @@ from typing import Any
 from urllib.parse import quote
 
 FORWARDED = ("identity", "display_name", "token")
-"""What a header may tell of the caller; `token` is the one that they came with."""
+"""Facts of the caller that a header may tell; `token` is the one that they came with."""
 _SAFE = "".join(map(chr, range(0x21, 0x7F))).replace("%", "")
 
 

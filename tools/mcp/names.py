@@ -1,4 +1,4 @@
-"""What a server's tool is called among ours: `server_tool`.
+"""The name of a server's tool among ours: `server_tool`.
 
 A name belongs to one tool for good. A history holds calls under it, some of which wait for an
 approval; so it follows from what is fixed at start, never from which other tools there are now.

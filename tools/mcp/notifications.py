@@ -1,4 +1,4 @@
-"""What a server says by itself: that its tools are others now, and how far a call has come."""
+"""Notifications of a server: that its tools are others now, and how far a call has come."""
 
 import asyncio
 import logging

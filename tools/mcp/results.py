@@ -1,4 +1,4 @@
-"""What a server answers, as the result of one of our tools: for the model, and for the client.
+"""The answer of a server, as the result of one of our tools: for the model, and for the client.
 
 The structured content is the result; without it the text is, as `{"text"}`. What is neither stands
 beside it, `{"images": [{"mime_type", "data"}], "audio": [...], "resources": [{"uri", "mime_type"?,
@@ -63,7 +63,7 @@ def _said(result: CallToolResult) -> Mapping[str, Any]:
 
 
 def _media(result: CallToolResult) -> dict[str, Any]:
-    """What is no text, as it is."""
+    """Return the content that is no text, as it is."""
     images, audio, resources = [], [], []
     for block in result.content:
         match block:
@@ -91,7 +91,7 @@ def _resource(block: EmbeddedResource | ResourceLink) -> dict[str, Any]:
 
 
 def _told(result: CallToolResult) -> dict[str, Any]:
-    """What the model is told of that."""
+    """Return the content that is no text, as the model is told of it."""
     notes = []
     resources = []
     for block in result.content:

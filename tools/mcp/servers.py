@@ -22,7 +22,8 @@ from turnstream.tools.mcp.tools import Source, make_tools
 from turnstream.tools.threads import in_thread
 
 MAX_SESSIONS, IDLE_SECONDS = 64, 600.0
-"""Of callers whom a server is told of: how many are kept, and how long without a call."""
+"""The sessions of callers whom a server is told of: how many are kept, and how long without a call.
+"""
 RETRY_SECONDS, MAX_RETRY_SECONDS = 1.0, 60.0
 PAUSE_SECONDS = 1.0
 """Between two lists of tools, however often the server says that they are others."""

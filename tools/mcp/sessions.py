@@ -26,7 +26,7 @@ PROBE_SECONDS = 5.0
 CLOSE_SECONDS = 8.0
 """The client gives a process 2 seconds to end by itself, and 2 more after SIGTERM."""
 MAX_PAGES, MAX_TOOLS = 100, 2000
-"""Of a server's list of tools."""
+"""Pages and tools of a server's list."""
 
 Open = Callable[[Callable[[], None], Callable[[], None]], AbstractAsyncContextManager[Client]]
 """`turnstream.tools.mcp.connections.connected` of a server, with what to call on changes and at its
@@ -62,11 +62,11 @@ class _Kept:
     ends: asyncio.Event
     """Whoever sets it ends the session."""
     calls: int = 0
-    """Those that it is making."""
+    """The number of calls that it is making."""
     is_given_up: bool = False
-    """Whether it ends with the last of them: calls that come go to another session."""
+    """True: it ends with the last of its calls, and calls that come go to another session."""
     is_suspect: bool = False
-    """Whether a call got no answer in the time that it had: the server may hang."""
+    """True if a call got no answer in the time that it had: the server may hang."""
 
 
 @dataclass(eq=False, slots=True)
@@ -103,7 +103,8 @@ class Session:
         return await self._request(call)
 
     async def tools(self) -> list[Tool]:
-        """What the server lists, up to MAX_TOOLS. Raises as `call`, and TimeoutError."""
+        """Return the tools that the server lists, up to MAX_TOOLS. Raises as `call`, and
+        TimeoutError."""
         async with asyncio.timeout(LIST_SECONDS):
             return await self._request(_listed)
 

@@ -76,7 +76,7 @@ class McpTool(BaseTool):
     source: Any
     """See `Source`."""
     real_name: str
-    """What the server calls it."""
+    """Its name at the server."""
     fields: tuple[str, ...]
     error_texts: bool
     response_format: str = "content_and_artifact"  # type: ignore[assignment]
@@ -207,7 +207,7 @@ def _tool(name: str, item: Tool, options: ToolOptions, source: Source) -> BaseTo
 
 
 def _user() -> Mapping[str, Any]:
-    """Who calls, as LangGraph tells a graph and its tools."""
+    """Return the caller, as LangGraph tells a graph and its tools."""
     config = var_child_runnable_config.get() or {}
     user: Mapping[str, Any] = config.get("configurable", {}).get(AUTH_USER) or {}
     return user
