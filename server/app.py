@@ -255,7 +255,9 @@ async def _wired(
     known = {*catalogue.current.real_by_name, *catalogue.current.ui_by_name, *of_graphs}
     policy.warn_of_unmatched(known, models)
     for name, error in refused.items():
-        logger.warning("graph %(name)s is not served: %(error)s", {"name": name, "error": error})
+        logger.warning(
+            "graph %(name)s is not served: %(error)s", {"name": name, "error": str(error)}
+        )
     graphs = ServedGraphs(
         {name: checkpoints(graph) for name, graph in attached.items()},
         {name: str(error) for name, error in refused.items()},

@@ -95,7 +95,8 @@ async def test_one_graph_that_cannot_be_served_does_not_stop_the_others(
         reasons = {one["name"]: one["reason"] for one in answer["not_served"]}
         assert "KeyError: 'NO_SUCH_KEY' (broken_one.py, line 2)" in reasons["broken"]
         assert "there is no file" in reasons["gone"]
-        assert "graph broken is not served: " in caplog.text
+        logged = [one.args for one in caplog.records if "is not served" in one.msg]
+        assert {"name": "broken", "error": reasons["broken"]} in logged
         assert (await said(client))[1] == "sound 1"
         assert (await problem(client, graph="broken"))[:2] == (409, "graph_not_served")
     by_proxy = {"auth": ("header",), "trusted_proxies": ("127.0.0.1",)}
