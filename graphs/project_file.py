@@ -68,6 +68,10 @@ VALUES = {
     "checkpointer.ttl.strategy": "delete",
 }
 """The values that this server implements of keys that have several."""
+WITHHELD = (
+    "http.configurable_headers of %(file)s includes %(names)s, which no graph is given: LangGraph "
+    "stores such values with the thread. A graph knows its user by langgraph_auth_user"
+)
 ANY_ORIGIN = (
     "http.cors.allow_origins of %(file)s has *: pages of any web site can call this server through "
     "the browser of one of its users"
@@ -76,7 +80,11 @@ _OBJECTS = (
     *("auth", "http", "http.cors", "http.configurable_headers", "store", "store.index"),
     *("checkpointer", "checkpointer.ttl", "checkpointer.serde"),
 )
-_NEVER_PASSED = ("x-api-key", "x-tenant-id", "x-service-key")
+_NEVER_PASSED = (
+    *("x-api-key", "x-tenant-id", "x-service-key"),
+    # LangGraph keeps configurable values with each checkpoint.
+    *("authorization", "proxy-authorization", "cookie"),
+)
 _OWN_VARIABLES = "TURNSTREAM_"
 
 
@@ -234,6 +242,11 @@ class ProjectFile:
         _ = self.app, self.cors, self.configurable_headers, self.store_index, self.retention_days
         if self.cors and "*" in self.cors.allow_origins:
             logger.warning(ANY_ORIGIN, {"file": self.place})
+        headers = self.configurable_headers
+        withheld = {one.lower() for one in (headers and headers.includes) or ()} & {*_NEVER_PASSED}
+        if withheld:
+            named = {"file": self.place, "names": ", ".join(sorted(withheld))}
+            logger.warning(WITHHELD, named)
         of_images = [key for key in set_keys if key in OF_IMAGES]
         if of_images:
             named = {"keys": ", ".join(of_images), "file": self.place}

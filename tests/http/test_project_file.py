@@ -21,7 +21,7 @@ from langgraph.graph import START, MessagesState, StateGraph
 
 async def speak(state, config, *, store):
     known = config["configurable"]
-    names = ("x-colour", "x-secret", "x-api-key", "checkpoint_id")
+    names = ("x-colour", "x-secret", "x-api-key", "checkpoint_id", "authorization")
     await store.aput(("memories",), "1", {"text": "I like tea"})
     await store.aput(("memories",), "2", {"text": "a car is red"})
     found = await store.asearch(("memories",), query="tea")
@@ -173,14 +173,16 @@ async def test_cors_of_a_project_says_which_pages_may_call(
 
 
 async def test_a_graph_gets_the_headers_that_its_project_names_and_no_others(
-    tmp_path: Path,
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    rule = {"includes": ["X-*", "checkpoint_id"], "excludes": ["x-secret"]}
+    rule = {"includes": ["X-*", "checkpoint_id", "Authorization"], "excludes": ["x-secret"]}
     graph = project(tmp_path / "p", http={"configurable_headers": rule})
     headers = {"X-Colour": "red", "x-secret": "s", "x-api-key": "k", "checkpoint_id": "c"}
+    headers["Authorization"] = "Bearer t"
     async with serving(settings(tmp_path / "t.db", graph=graph)) as client:
+        assert "includes authorization, which no graph is given" in caplog.text
         _, events = await client.turn({"message": "Hello"}, headers=headers)
-        assert text_of(events).startswith("red None None None")
+        assert text_of(events).startswith("red None None None None")
 
 
 async def test_a_vector_index_is_there_where_the_database_can_have_one_and_else_refused(
