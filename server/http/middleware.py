@@ -29,6 +29,7 @@ def middleware(
     """
     asked = cors or Cors()
     origins = (*settings.allowed_origins, *asked.allow_origins)
+    pattern = asked.allow_origin_regex or _NOTHING
     around = [Middleware(ProjectRoutes, project=project)] if project else []
     return [
         Middleware(TrustedProxies, trusted=settings.trusted_proxies),
@@ -37,7 +38,7 @@ def middleware(
             Guard,
             allowed_hosts=settings.allowed_hosts,
             allowed_origins=origins,
-            origin_pattern=re.compile(asked.allow_origin_regex or _NOTHING),
+            origin_pattern=re.compile(pattern),
         ),
         Middleware(
             CORSMiddleware,

@@ -23,7 +23,7 @@ MIN_SECRET_CHARS = 8
 _HERE = Path(__file__).parents[2]
 _OURS = tuple(_HERE / name for name in ("server", "graphs", "tools"))
 _SECRET_NAME = re.compile("KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL|DSN", re.IGNORECASE)
-_PASSWORD = re.compile("://[^/@]*:[^/@]*@")
+_PASSWORD = re.compile("://[^/:@]*:[^/@]*@")
 
 
 class ToldCauses:

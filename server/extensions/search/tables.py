@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from sqlalchemy import Column, Index, MetaData, Table
+from sqlalchemy import DDL, Column, Index, MetaData, Table, event
 from sqlalchemy.types import Text, UserDefinedType
 
 from turnstream.server.storage.tables import NUMBER, TEXT
@@ -29,12 +29,15 @@ texts = Table(
     Column("text", Text, nullable=False),
     Column("words", Text().with_variant(_Vector(), "postgresql"), nullable=False),
     Index("search_texts_by_thread", "owner", "thread_id", "message_id"),
-    Index("search_texts_words", "words", postgresql_using="gin").ddl_if(dialect="postgresql"),
     sqlite_autoincrement=True,
 )
 """A row for each message, and one for the title, without ids. `words` has each word once, with
 blanks between them, and the owner's (`words.owner_word`). In a SQLite file FTS5 indexes it: see
 `fts5`."""
+
+# Not an `Index`: its options for Postgres would import all of that dialect.
+_WORDS = DDL("CREATE INDEX search_texts_words ON search_texts USING gin (words)")
+event.listen(texts, "after_create", _WORDS.execute_if(dialect="postgresql"))
 
 followed = Table(
     "search_threads",
