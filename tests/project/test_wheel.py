@@ -97,7 +97,7 @@ def help_of(command: Path) -> str:
 async def test_the_wheel_serves_a_users_project_from_its_folder(
     installed: Path, tmp_path: Path
 ) -> None:
-    assert help_of(installed).startswith("usage: turnstream [GRAPH]")
+    assert help_of(installed).startswith("usage: turnstream [dev] [GRAPH]")
     write_project(tmp_path)
     async with served(installed, tmp_path) as client:
         page = await client.http.get("/")
