@@ -61,6 +61,10 @@ class Checkpoints:
         """Follow what a run writes to its thread."""
         return self._saver.watch(key.checkpoint_key)
 
+    def new_thread(self) -> ThreadState:
+        """Return the state of a thread that has nothing saved."""
+        return ThreadState(results=self.attached.results)
+
     async def load(
         self, key: ThreadKey, checkpoint_id: str | None = None, *, waits: bool = False
     ) -> ThreadState:

@@ -13,7 +13,7 @@ from turnstream.server.runs.first_words import changed_words
 from turnstream.server.runs.interrupts import check_goes_past
 from turnstream.server.runs.plan import Plan, plan
 from turnstream.server.runs.review_answers import resuming
-from turnstream.server.runs.thread_state import NEW_THREAD, ThreadState
+from turnstream.server.runs.thread_state import ThreadState
 from turnstream.server.runs.versions import Begun, Left, changes
 from turnstream.server.turns.header import ThreadKey
 from turnstream.server.turns.requests import InvalidRequest, TurnRequest
@@ -35,7 +35,7 @@ async def prepare(
     Discards a failed run's unfinished tasks unless the request continues it. Raises InvalidRequest
     if the thread cannot take the request; then nothing has changed.
     """
-    state = await checkpoints.load(key) if request.thread_id else NEW_THREAD
+    state = await checkpoints.load(key) if request.thread_id else checkpoints.new_thread()
     await beside_loop(len(state.messages), partial(_check_size, state, max_bytes))
     request = await _of_version(request, key, state, checkpoints)
     if request.approvals or not request.resume:

@@ -57,6 +57,3 @@ class ThreadState:
             for call in self.unanswered
             if self.dispositions.get(call["id"] or "") in dispositions and call["id"] not in begun
         ]
-
-
-NEW_THREAD = ThreadState()
