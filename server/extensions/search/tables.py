@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from sqlalchemy import DDL, Column, Index, MetaData, Table, event
+from sqlalchemy import Column, Connection, Index, MetaData, Table, event, text
 from sqlalchemy.types import Text, UserDefinedType
 
 from turnstream.server.storage.tables import NUMBER, TEXT
@@ -35,9 +35,15 @@ texts = Table(
 blanks between them, and the owner's (`words.owner_word`). In a SQLite file FTS5 indexes it: see
 `fts5`."""
 
-# Not an `Index`: its options for Postgres would import all of that dialect.
-_WORDS = DDL("CREATE INDEX search_texts_words ON search_texts USING gin (words)")
-event.listen(texts, "after_create", _WORDS.execute_if(dialect="postgresql"))
+
+def _index_words(_table: Table, connection: Connection, **_options: Any) -> None:
+    # Not an `Index` of the table: its options for Postgres would import all of that dialect.
+    if connection.dialect.name == "postgresql":
+        words = "CREATE INDEX search_texts_words ON search_texts USING gin (words)"
+        connection.execute(text(words))
+
+
+event.listen(texts, "after_create", _index_words)
 
 followed = Table(
     "search_threads",
