@@ -249,7 +249,7 @@ async def history_json(
             is_behind = before in ids
             new = new[ids.index(before) + 1 :] if before in ids else []
         texts = await written(thread.messages if new else ())
-        light = _light(thread.messages, texts)
+        light = await beside_loop(len(texts), partial(_light, thread.messages, texts))
         for id, count in new[: limit - len(pieces)]:
             shown = texts if count == len(texts) else light[:count]
             piece = _with_values(thread, shown, snapshot.state(thread, count, created_at))
