@@ -100,7 +100,7 @@ async def test_a_run_adds_that_one_line_to_the_servers_log(
         thread_id, _ = await server.client.turn({"message": "Hi"})
         server.terminate()
         assert await server.exit_status() == 0
-    at_start, runs = server.log[:4], server.log[4:]
+    at_start, runs = server.log[:5], server.log[5:]
     assert b" on http://" in at_start[0]
     assert [json.loads(line.removeprefix(b"INFO: "))["thread"] for line in runs] == [thread_id]
 

@@ -8,8 +8,10 @@ from sqlalchemy import (
     Connection,
     and_,
     bindparam,
+    cast,
     delete,
     insert,
+    literal,
     or_,
     select,
     tuple_,
@@ -106,7 +108,6 @@ class SearchIndex:
         indexed = await self._database.read(_indexed, key)
         if indexed is None:
             return ()
-        title = _missing_title(indexed)
         is_next = (indexed.run_id or None) == before
         if is_next and not changes.is_branch:
             added, removed = [*changes.added], changes.removed
@@ -114,12 +115,14 @@ class SearchIndex:
             whole = await beside_loop(len(changes.added), changes.all)
             known = await self._database.read(_known, key, indexed)
             added, removed = _difference(whole, known)
-        writes = [*_replacing(key, removed, [*added, *title]), *_noting(key, run_id)]
+        writes = [*_replacing(key, removed, added), *_noting(key, run_id)]
+        if not _has_title(indexed):
+            writes += _replacing_title(key, indexed.title)
         return writes if len(writes) <= MAX_WRITES else ()
 
     def titled(self, key: ThreadKey, title: str) -> Sequence[Write]:
         """Return the writes by which the index has the new title of a thread."""
-        return [*_replacing(key, (), [_of_title(title)])] if self.has_texts else ()
+        return [*_replacing_title(key, title)] if self.has_texts else ()
 
     async def put(self, thread: Behind, whole: Sequence[MessageText]) -> None:
         """Index all texts of a thread, unless a run has begun since. Raises StorageUnavailable."""
@@ -192,6 +195,33 @@ def _replacing(
         yield insert(texts).inline().values(rows[start : start + ROWS_AT_ONCE])
 
 
+def _replacing_title(key: ThreadKey, title: str) -> Iterator[Write]:
+    """Index a title if the thread still has it when the writes are performed: somebody may have
+    renamed it meanwhile."""
+    has_it = (
+        threads.c.owner == key.owner,
+        threads.c.id == key.thread_id,
+        threads.c.title == title,
+    )
+    yield delete(texts).where(
+        texts.c.owner == key.owner,
+        texts.c.thread_id == key.thread_id,
+        texts.c.message_id == TITLE,
+        select(threads.c.id).where(*has_it).exists(),
+    )
+    shown = _storable(title)
+    words = " ".join([owner_word(key.owner), *distinct_words(shown)])
+    row = {
+        "owner": literal(key.owner),
+        "thread_id": literal(key.thread_id),
+        "message_id": literal(TITLE),
+        "shown_id": literal(TITLE),
+        "text": literal(shown),
+        "words": cast(literal(words), texts.c.words.type),
+    }
+    yield insert(texts).from_select([*row], select(*row.values()).where(*has_it))
+
+
 def _noting(key: ThreadKey, run_id: str) -> Iterator[Write]:
     mine = {"owner": key.owner, "thread_id": key.thread_id}
     yield delete(followed).where(
@@ -214,8 +244,10 @@ def _put(connection: Connection, thread: Behind, whole: Sequence[MessageText]) -
     indexed = _indexed(connection, key)
     assert indexed is not None
     added, removed = _difference(whole, _known(connection, key, indexed))
-    added += _missing_title(indexed)
-    for write in (*_replacing(key, removed, added), *_noting(key, thread.run_id)):
+    writes = [*_replacing(key, removed, added), *_noting(key, thread.run_id)]
+    if not _has_title(indexed):
+        writes += _replacing_title(key, indexed.title)
+    for write in writes:
         connection.execute(write)
 
 
@@ -245,13 +277,8 @@ def _of(key: ThreadKey) -> dict[str, str]:
     return {"of_owner": key.owner, "of_thread": key.thread_id}
 
 
-def _missing_title(indexed: Indexed) -> Sequence[MessageText]:
-    is_there = indexed.run_id is not None and indexed.title == indexed.indexed_title
-    return () if is_there else [_of_title(indexed.title)]
-
-
-def _of_title(title: str) -> MessageText:
-    return MessageText(TITLE, TITLE, title)
+def _has_title(indexed: Indexed) -> bool:
+    return indexed.run_id is not None and indexed.title == indexed.indexed_title
 
 
 def _storable(text: str) -> str:

@@ -205,6 +205,18 @@ class SearchContract:
         assert await searched.found("new") == ["t1"]
         assert await searched.found("old") == []
 
+    async def test_a_thread_that_is_renamed_while_its_run_ends_is_found_by_the_new_title(
+        self, searched: Searched
+    ) -> None:
+        await begin(searched.store, THREAD, "r1", "Old")
+        changes = TextChanges((), (), list)
+        writes = await searched.index.following(THREAD, "r1", None, changes)
+        await searched.store.rename(THREAD, "New")
+        also = joined(searched.extension, writes)
+        await searched.store.end_run(THREAD, "r1", "finished", also)
+        assert await searched.found("new") == ["t1"]
+        assert await searched.found("old") == []
+
     async def test_a_deleted_thread_is_not_found(self, searched: Searched) -> None:
         await searched.tell(THREAD, "r1", "apples")
         await forget(searched.store, THREAD)
