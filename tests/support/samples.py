@@ -36,7 +36,7 @@ settings.register_profile(
     # Properties are checked by examples, not by the clock.
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
-    max_examples=sample(100, 25, 10),
+    max_examples=sample(100, 15, 10),
     derandomize=not LONG,
 )
 settings.load_profile("turnstream")

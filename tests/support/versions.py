@@ -6,8 +6,8 @@ Python with the oldest LangGraph and LangChain that pyproject.toml allows, and `
 newest of all that the server depends on; only what runs the tests is pinned there.
 Without names every set-up runs whose Python is installed, and the others are listed as not run.
 `--extra` is the small check of CI: the newest other Python that is installed and the newest
-LangGraph, at once, each with some tests of runs. Its environments borrow from this one the packages
-that need not be others.
+LangGraph, at once, each with some tests of runs; a name runs one of them. Its environments borrow
+from this one the packages that need not be others.
 """
 
 import argparse
@@ -41,6 +41,8 @@ SLICE = (
     "tests/http/test_databases_of_earlier_versions.py",
 )
 """The translation of LangGraph's stream, graphs of others, what is stored, and HTTP."""
+NEWEST_LANGGRAPH = "newest-langgraph"
+"""With `--extra`: this Python with the newest LangGraph and LangChain."""
 SMALL_SLICE = ("tests/runs/test_own_graph.py", "tests/runs/test_turns_tools.py")
 UNUSED = re.compile("grimp|lazy-object-proxy|librt|mypy|numpy|pandas")
 """Compiled packages that the small slice does not import."""
@@ -127,7 +129,7 @@ def borrowers() -> Iterator[Borrower]:
     """Yield the newest LangGraph, and the newest other Python that is installed."""
     installed = {each.name: each for each in distributions()}
     family = [name for name in installed if FAMILY.match(name)]
-    yield Borrower("newest-langgraph", sys.executable, ("--upgrade", *family))
+    yield Borrower(NEWEST_LANGGRAPH, sys.executable, ("--upgrade", *family))
     of_this_python = f".{sys.implementation.cache_tag}-"
     compiled = [
         f"{name}=={package.version}"
@@ -152,11 +154,14 @@ def main() -> int:
     """Run the set-ups that are named, or all of them; return 1 if one of them fails."""
     found = {each.name: each for each in set_ups()}
     parser = argparse.ArgumentParser("tests.support.versions")
-    parser.add_argument("names", nargs="*", choices=[*found, []], metavar=",".join(found))
+    names = [*found, NEWEST_LANGGRAPH]
+    parser.add_argument("names", nargs="*", choices=[*names, []], metavar=",".join(names))
     parser.add_argument("--extra", action="store_true")
     options = parser.parse_args()
+    if not options.extra and NEWEST_LANGGRAPH in options.names:
+        parser.error(f"{NEWEST_LANGGRAPH} needs --extra")
     if options.extra:
-        small = list(borrowers())
+        small = [each for each in borrowers() if each.name in (options.names or [each.name])]
         with ThreadPoolExecutor() as at_once:
             ended = at_once.map(timed, small)
             outcomes = {each.name: outcome for each, outcome in zip(small, ended, strict=True)}
