@@ -68,6 +68,7 @@ races: $(DEV_READY) $(CLIENTS)  ## the whole suite in random order on a busy mac
 		kill $$load; [ $$outcome = 0 ] || exit $$outcome; \
 	done
 
+# Its tests are those that fail most often after an edit; the full run has them anyway.
 check: $(DEV_READY) $(PAGE)  ## lint, types, import contracts; the page's too, and whether it is built
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -76,12 +77,12 @@ check: $(DEV_READY) $(PAGE)  ## lint, types, import contracts; the page's too, a
 	ln -sfn $(addprefix $(CURDIR)/,server graphs tools .package/__init__.py) $(PACKAGE)/turnstream
 	$(BIN)/mypy
 	PYTHONPATH=$(LINKS) $(BIN)/lint-imports --no-cache
-	$(PYTEST) -q tests/unit/test_house.py tests/unit/test_options.py
+	$(if $(CI),,$(PYTEST) -q tests/unit/test_house.py tests/unit/test_options.py)
 	node static/build.mjs --check
 	$(NPM_BIN)/prettier --config tests/page/.prettierrc.json --log-level warn --check $(PAGE_FILES)
 	$(NPM_BIN)/eslint --config tests/page/eslint.config.mjs static/js static/build.mjs tests/page
 	node tests/page/types.mjs
-	node --import ./tests/page/modules.mjs --test-reporter dot --test $(PURE)
+	$(if $(CI),,node --import ./tests/page/modules.mjs --test-reporter dot --test $(PURE))
 
 docs: $(DEV_READY)  ## the documentation as a site in build/site; a broken link fails
 	$(BIN)/python -m tests.support.docs_site
