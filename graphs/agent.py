@@ -29,8 +29,7 @@ from turnstream.tools.threads import beside_loop
 
 @dataclass(frozen=True, slots=True)
 class _Question:
-    """The history of a model call, without what the call does not need; it is closed with
-    `closers`."""
+    """The parts of a history that a model call needs; the history is closed with `closers`."""
 
     closers: Sequence[ToolMessage]
     prompt: Sequence[AnyMessage]

@@ -142,7 +142,7 @@ class Events:
         return events
 
     def rest(self) -> bytes:
-        """Return the bytes that have no end."""
+        """Return the beginning of an event whose end has not come."""
         return bytes(self._event)
 
     def _line_ends(self) -> bool:

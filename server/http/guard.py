@@ -29,7 +29,7 @@ FORWARDED = (
     *("forwarded", "x-forwarded", "x-real-ip", "x-original-", "x-client-ip", "true-client-ip"),
     *("via", "cf-", "fly-", "tailscale-", "ngrok-", "x-envoy-", "x-azure-", "x-amz"),
 )
-"""How headers begin that proxies and tunnels send."""
+"""Beginnings of headers that proxies and tunnels send."""
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
 FROM_ELSEWHERE = problem("development_only")
 OPEN_TO_ALL = problem("authentication_not_set")
@@ -52,7 +52,7 @@ class Guard:
     allowed_origins: Sequence[str]
     """`*`: any."""
     origin_pattern: re.Pattern[str]
-    """Of further allowed origins."""
+    """A pattern of further allowed origins."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":

@@ -29,7 +29,7 @@ class _Prepared(Embeddings):
     def __init__(self, model: Embeddings) -> None:
         self._model = model
         self.vectors: Mapping[str, list[float]] = {}
-        """Those of the batch under way."""
+        """The vectors of the batch under way, by text."""
 
     async def prepared(self, texts: list[str]) -> Mapping[str, list[float]]:
         unique = [*dict.fromkeys(texts)]

@@ -13,6 +13,7 @@ from tests.support.endpoint import Pause, Reply, Say, StrictEndpoint, call_reply
 from tests.support.serving import Client, endpoint_settings, serving, settings
 from tests.support.waiting import WAIT_SECONDS, eventually
 from turnstream.server.extensions.search import excerpts, fts5
+from turnstream.server.extensions.search.catching_up import CatchingUp
 from turnstream.server.extensions.search.excerpts import Segment
 from turnstream.server.extensions.search.index import SearchIndex
 from turnstream.server.extensions.search.words import Wanted
@@ -161,6 +162,34 @@ async def test_threads_that_were_there_before_are_found_after_a_start(tmp_path: 
         await eventually(is_found)
         await client.turn({"thread_id": "b", "message": "Umbrellas again"})
         assert await found(client, "umbrellas") == ["b", "a"]
+
+
+async def test_texts_that_an_earlier_version_has_stored_are_found_without_being_indexed_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "t.db"
+    async with serving(settings(path)) as client:
+        await client.turn({"thread_id": "a", "message": "What about umbrellas?"})
+    with closing(sqlite3.connect(path)) as database:
+        database.executescript(
+            "DROP TRIGGER search_texts_added; DROP TRIGGER search_texts_removed;"
+            "DROP TABLE search_words; ALTER TABLE search_texts RENAME TO thread_texts;"
+            "ALTER TABLE threads ADD COLUMN indexed_run VARCHAR;"
+            "UPDATE threads SET indexed_run = run_id;"
+            "DROP TABLE search_threads; DELETE FROM extensions WHERE name = 'search';"
+        )
+
+    async def nothing(_catching_up: CatchingUp) -> int:
+        return 0
+
+    monkeypatch.setattr(CatchingUp, "catch_up", nothing)
+    async with serving(settings(path)) as client:
+        assert await found(client, "umbrellas") == ["a"]
+        await client.turn({"thread_id": "a", "message": "And coats?"})
+        assert await found(client, "umbrellas coats") == ["a"]
+    with closing(sqlite3.connect(path)) as database:
+        names = {name for (name,) in database.execute("SELECT name FROM sqlite_master")}
+    assert names.isdisjoint({"thread_words", "thread_texts", "thread_texts_added"})
 
 
 async def test_without_fts5_titles_are_searched_and_nothing_else_changes(

@@ -36,7 +36,7 @@ _OF_WORKERS = (
     "CREATE TABLE turnstream_schema (version INTEGER NOT NULL)",
     "INSERT INTO turnstream_schema VALUES (0)",
 )
-"""Columns and tables that one process alone does not have."""
+"""Statements for what the tables of one process alone do not have."""
 
 _NEW_COLUMNS = """
     ALTER TABLE threads
