@@ -9,15 +9,18 @@ PAGE := tests/page/node_modules/.package-lock.json
 # Tests wait too: three processes for two cores. A part of them is not worth as many: each process
 # first imports everything.
 WORKERS ?= $(if $(ARGS),2,3)
-# Whole servers that are measured, killed, replaced or upgraded, each kind of model server, and what
-# an installation is made of: only in the full run.
-WHOLE := tests/attacks/test_tools_schema_costs.py tests/attacks/test_watchdog.py \
-	tests/browser/test_costly_text.py tests/browser/test_words_and_crashes.py \
-	tests/clients/test_examples.py tests/http/test_approvals_killed.py \
-	tests/http/test_deploy_workers.py tests/http/test_extensions_killed.py \
-	tests/http/test_feedback_forwarding.py tests/http/test_traces.py tests/http/test_upgrade.py \
+# Whole servers that are measured, killed, replaced or upgraded, each kind of model server, each
+# version of MCP servers, each public graph stopped everywhere, what texts cost each pattern, and
+# what an installation is made of: only in the full run.
+WHOLE := tests/attacks/test_patterns.py tests/attacks/test_tools_schema_costs.py \
+	tests/attacks/test_watchdog.py tests/browser/test_costly_text.py \
+	tests/browser/test_words_and_crashes.py tests/clients/test_examples.py \
+	tests/graphs/test_zoo_stopped.py tests/http/test_approvals_killed.py \
+	tests/http/test_deploy_workers.py tests/http/test_endpoint_of_providers.py \
+	tests/http/test_extensions_killed.py tests/http/test_feedback_forwarding.py \
+	tests/http/test_traces.py tests/http/test_unread.py tests/http/test_upgrade.py \
 	tests/http/test_workers.py tests/project/test_docs_site.py tests/project/test_imports.py \
-	tests/runs/test_every_provider.py
+	tests/runs/test_every_provider.py tests/tools/test_mcp_servers.py
 # The full run is that of CI; tests that are named run too.
 TESTS := $(if $(ARGS)$(CI),,-m "not full" $(addprefix --ignore ,$(WHOLE)))
 # It measures: in a long run it has the machine to itself.

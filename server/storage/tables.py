@@ -177,28 +177,41 @@ session_secrets = Table(
 
 
 def create(connection: Connection) -> None:
-    """Make what is not there: tables, and columns and indexes that tables of an older database
+    """Make what a SQLite file lacks: tables, and columns and indexes that tables of an older one
     lack."""
-    _drop_requests_without_time(connection)
-    metadata.create_all(connection)
+    known = _names(connection)
+    if "requests" in known and _drop_requests_without_time(connection):
+        known.remove("requests")
+    # Not SQLAlchemy's own look: that is one query for each table and each index, at every start.
+    missing = [table for table in metadata.sorted_tables if table.name not in known]
+    metadata.create_all(connection, missing, checkfirst=False)
     keep_cursor_secret(connection)
+    if "threads" in known:
+        _add_columns(connection)
+    for table in set(metadata.sorted_tables) - set(missing):
+        for index in table.indexes:
+            if index.name not in known:
+                index.create(connection)
+    if "thread_texts" in known and "search_texts" not in known:
+        _give_texts_to_search(connection)
+
+
+def _names(connection: Connection) -> set[str]:
+    """The tables and indexes of a SQLite file."""
+    return set(connection.exec_driver_sql("SELECT name FROM sqlite_master").scalars())
+
+
+def _add_columns(connection: Connection) -> None:
     known = {column["name"] for column in inspect(connection).get_columns("threads")}
     for name in ADDED_LATER:
         if name not in known:
             kind = threads.c[name].type.compile(connection.dialect)
             connection.exec_driver_sql(f"ALTER TABLE threads ADD COLUMN {name} {kind}")
-    for table in metadata.tables.values():
-        for index in table.indexes:
-            index.create(connection, checkfirst=True)
-    _give_texts_to_search(connection)
 
 
 def _give_texts_to_search(connection: Connection) -> None:
     """Give the texts that are searched, which were a table of ours, to the extension `search`. Its
     index over them is made anew. An older server that is started again makes its own anew too."""
-    inspected = inspect(connection)
-    if not inspected.has_table("thread_texts") or inspected.has_table("search_texts"):
-        return
     has_fts5 = "SELECT 1 FROM pragma_module_list WHERE name = 'fts5'"
     for statement in (
         "DROP TRIGGER IF EXISTS thread_texts_added",
@@ -222,11 +235,11 @@ def keep_cursor_secret(connection: Connection) -> None:
     connection.execute(text(kept), {"secret": secrets.token_hex(32)})
 
 
-def _drop_requests_without_time(connection: Connection) -> None:
+def _drop_requests_without_time(connection: Connection) -> bool:
     """SQLite cannot add a column whose default is not constant. Older servers deleted these rows at
-    every start anyway."""
-    tables = inspect(connection)
-    if tables.has_table("requests") and "made_at" not in {
-        column["name"] for column in tables.get_columns("requests")
-    }:
-        requests.drop(connection)
+    every start anyway. True: the table was such a one."""
+    columns = inspect(connection).get_columns("requests")
+    if any(column["name"] == "made_at" for column in columns):
+        return False
+    requests.drop(connection)
+    return True

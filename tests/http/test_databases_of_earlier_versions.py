@@ -18,6 +18,7 @@ from tests.support.counting_tools import CountingTools
 from tests.support.endpoint import StrictEndpoint, text_reply
 from tests.support.endpoint.script import Scripted
 from tests.support.serving import Client, endpoint_settings, serving
+from turnstream.server.storage.store import open_store
 
 Json = dict[str, Any]
 
@@ -32,6 +33,11 @@ DISPOSITIONS = ("server", "shown", "client", "approval", "invalid")
 LATER = {"pinned": False, "archived": False}
 """What later versions say of every thread."""
 EACH = pytest.mark.parametrize("name", GRAPHS)
+STRUCTURE = """
+    SELECT made.name, columns.name FROM sqlite_master AS made
+    LEFT JOIN pragma_table_info(made.name) AS columns ON made.type = 'table'
+"""
+"""The tables, with each of their columns, and the indexes."""
 
 
 @dataclass(frozen=True)
@@ -91,6 +97,19 @@ def test_a_file_is_whole_and_its_crashed_run_is_not_settled_yet(name: str, tmp_p
         states = dict(connection.execute("SELECT id, run_state FROM threads"))
     assert states.keys() == RECORDED[name].keys()
     assert states["crashed"] == "live"
+
+
+@EACH
+async def test_a_file_gets_the_columns_and_indexes_of_a_new_one(name: str, tmp_path: Path) -> None:
+    shutil.copy(FILES / f"{name}.sqlite", tmp_path / "old.db")
+    structures = []
+    for file in ("old.db", "new.db"):
+        async with open_store(tmp_path / file, 1000):
+            pass
+        with closing(sqlite3.connect(tmp_path / file)) as connection:
+            structures.append({*connection.execute(STRUCTURE)})
+    old, new = structures
+    assert new - old == set()
 
 
 @EACH

@@ -384,7 +384,7 @@ class Stage:
         assert self.server.state is not None
         live = await self.server.state["reader"].live(ThreadKey(ANN, LIVE))
         status = await live.log.status() if live else None
-        return seen, self._stored(), status and (status.state, status.last)
+        return seen, self.stored(), status and (status.state, status.last)
 
     def _addresses(self) -> Iterable[str]:
         yield from ("/threads", "/me", "/approvals")
@@ -392,7 +392,7 @@ class Stage:
             yield f"/threads/{thread}"
             yield f"/threads/{thread}?protocol=ui-message-stream"
 
-    def _stored(self) -> Mapping[str, Any]:
+    def stored(self) -> Mapping[str, Any]:
         """The rows of all tables that have an owner, and the checkpoints."""
         connection = sqlite3.connect(f"file:{self.database}?mode=ro", uri=True)
         try:
@@ -540,8 +540,8 @@ class Others:
 
     on: Stage
     strangers: list[dict[str, str]]
-    before: Any
-    """Things of ann's."""
+    stored: Mapping[str, Any]
+    """Rows of ann's."""
     number: Iterator[int] = field(default_factory=count)
 
 
@@ -549,7 +549,8 @@ class Others:
 async def others(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Others]:
     async with stage(tmp_path_factory.mktemp("stage")) as on:
         before = await on.things()
-        yield Others(on, [await credentials(on) for credentials in STRANGERS], before)
+        yield Others(on, [await credentials(on) for credentials in STRANGERS], on.stored())
+        assert await on.things() == before
 
 
 @pytest.mark.asyncio(loop_scope="module")
@@ -563,7 +564,7 @@ async def test_nobody_but_the_owner_reaches(
     assert on.tools.calls == called
     names = (f"{BOB}{number}", f"{NOBODY_ELSE}{number}")
     await _is_as_if_there_were_nothing(on, method, route, call, names)
-    assert await on.things() == others.before
+    assert on.stored() == others.stored
     assert route.startswith("/tools") or on.tools.calls == called
 
 
