@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from turnstream.server.formats.langgraph.api import history_json
+from turnstream.server.formats.langgraph.api.threads import history_json
 from turnstream.server.formats.langgraph.snapshot import SavedThread
 
 Path = tuple[str, ...]

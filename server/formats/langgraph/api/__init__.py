@@ -1,0 +1,77 @@
+"""LangGraph SDK: the endpoints under `/langgraph`."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from starlette.endpoints import HTTPEndpoint
+from starlette.middleware import Middleware
+from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from turnstream.server.formats.langgraph.api.assistants import (
+    get_assistant,
+    info,
+    search_assistants,
+)
+from turnstream.server.formats.langgraph.api.runs import (
+    cancel_run,
+    create_run,
+    get_run,
+    join_run,
+    stream_run,
+)
+from turnstream.server.formats.langgraph.api.threads import (
+    create_thread,
+    delete_thread,
+    get_history,
+    get_state,
+    get_state_at,
+    get_thread,
+    search_threads,
+)
+from turnstream.server.http.authenticated import Authenticated
+from turnstream.server.http.permitted import Permitted
+
+
+@dataclass(frozen=True, slots=True)
+class ApiKeyHeader:
+    """ASGI middleware of a route: the clients of this protocol send a key as `X-Api-Key`, and know
+    no other header for it."""
+
+    app: ASGIApp
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        headers: list[tuple[bytes, bytes]] = scope["headers"]
+        keys = [value for name, value in headers if name == b"x-api-key"]
+        if keys and all(name != b"authorization" for name, _ in headers):
+            bearers = [(b"authorization", b"Bearer " + key) for key in keys]
+            scope = {**scope, "headers": [*headers, *bearers]}
+        await self.app(scope, receive, send)
+
+
+_LAYERS = [Middleware(one) for one in (ApiKeyHeader, Authenticated, Permitted)]
+
+
+def _route(path: str, *, reads: bool = False, **methods: Any) -> Route:
+    """Serve an address by functions, one a method; `reads`: its POST changes nothing."""
+    members = {method: staticmethod(function) for method, function in methods.items()}
+    endpoint = type("Endpoint", (HTTPEndpoint,), {**members, "post_only_reads": reads})
+    return Route(f"/langgraph{path}", endpoint, middleware=_LAYERS)
+
+
+ROUTES = (
+    _route("/info", get=info),
+    _route("/assistants/search", post=search_assistants),
+    _route("/assistants/{assistant_id}", get=get_assistant),
+    _route("/threads", post=create_thread),
+    _route("/threads/search", post=search_threads, reads=True),
+    _route("/threads/{thread_id}", get=get_thread, delete=delete_thread),
+    _route("/threads/{thread_id}/state", get=get_state),
+    _route("/threads/{thread_id}/state/{checkpoint_id}", get=get_state_at),
+    _route("/threads/{thread_id}/history", post=get_history, reads=True),
+    _route("/threads/{thread_id}/runs", post=create_run),
+    _route("/threads/{thread_id}/runs/stream", post=stream_run),
+    _route("/threads/{thread_id}/runs/{run_id}", get=get_run),
+    _route("/threads/{thread_id}/runs/{run_id}/stream", get=join_run),
+    _route("/threads/{thread_id}/runs/{run_id}/cancel", post=cancel_run),
+)
