@@ -30,6 +30,7 @@ from turnstream.server.http.operations import (
     refer,
 )
 from turnstream.server.http.problems import Problem, unknown_thread
+from turnstream.server.http.sse_response import ServerSentEvents
 from turnstream.server.http.state import ApiRequest, owner, principal, rights, thread_key
 from turnstream.server.runs.lives import StreamLost
 from turnstream.server.runs.reader import LoggedRun
@@ -281,7 +282,7 @@ async def stream_run(
     replay: bool = False,
     headers: Mapping[str, str] | None = None,
     left: Callable[[], None] | None = None,
-) -> Response:
+) -> ServerSentEvents:
     """A run for one reader, from behind its `after`-th event; `left` is called if the reader leaves
     before the end. Raises Problem, LimitExceeded."""
     header, reader = run.header, request.state["reader"]

@@ -26,7 +26,7 @@ from turnstream.server.formats.format import Encoder, NamedEvent, StreamContext,
 from turnstream.server.http.byte_budget import ByteBudget
 from turnstream.server.http.cursors import LOST
 from turnstream.server.http.problems import limit_reached
-from turnstream.server.http.sse_response import ServerSentEvents
+from turnstream.server.http.sse_response import JSON_PING, ServerSentEvents
 from turnstream.server.http.unread import counted, joined
 from turnstream.server.runs.reader import LoggedRun
 from turnstream.server.storage.run_logs import Batch, RunLog
@@ -35,6 +35,7 @@ from turnstream.server.turns.codec import Unknown
 from turnstream.server.users.rights import Rights
 from turnstream.tools.threads import beside_loop
 
+JSON = "application/json"
 HEADERS = {"Cache-Control": "no-cache, no-transform"}
 NO_HEADERS: Mapping[str, str] = {}
 CURSOR_LOST = (
@@ -182,6 +183,33 @@ class EventStreams:
         response.closed = partial(self.unread.give_back, counted(data), reader)
         return response
 
+    def awaited(
+        self,
+        body: Callable[[], Awaitable[bytes]],
+        rights: Rights,
+        headers: Mapping[str, str],
+        *,
+        expires_at: float | None = None,
+        left: Callable[[], None] | None = None,
+    ) -> ServerSentEvents:
+        """Respond with JSON that may take long; until it is there, line breaks keep the connection
+        open. It counts as an open stream. Raises Problem, LimitExceeded."""
+        self.check(rights)
+        place = Place(self._open, rights.principal.id)
+
+        async def whole() -> AsyncIterator[bytes]:
+            yield JSON_PING  # The headers go with it: they say where to wait again.
+            data = await body()
+            with self.unread.holding(counted(data), place.reader, is_refusable=False):
+                yield data
+
+        response = ServerSentEvents(
+            whole(), headers={**HEADERS, **headers}, ping=self.ping_seconds, media_type=JSON
+        )
+        response.ping_bytes = JSON_PING
+        response.expires_at, response.closed, response.left = expires_at, place.free, left
+        return response
+
     def cursor_lost(self, format: WireFormat, headers: Mapping[str, str] = NO_HEADERS) -> Response:
         """Tell a reader that it cannot go on from where it was, under an id that ends its tries."""
         return _respond(_once(_lost(format)), format, headers, self.ping_seconds)
@@ -218,7 +246,7 @@ class EventStream:
         *,
         expires_at: float | None = None,
         left: Callable[[], None] | None = None,
-    ) -> Response:
+    ) -> ServerSentEvents:
         """Respond with the stream, which breaks off when the reader's credentials expire, at a Unix
         time. `left` is called if the reader leaves before the end."""
         ping = self.streams.ping_seconds

@@ -12,6 +12,8 @@ from turnstream.server.http.readers import respond_in_time
 from turnstream.server.http.unread import in_pieces
 
 PING = b": ping\n\n"
+JSON_PING = b"\n"
+"""JSON may have any white space ahead of it."""
 
 
 class ServerSentEvents(EventSourceResponse):
@@ -19,6 +21,7 @@ class ServerSentEvents(EventSourceResponse):
     memory that a reader costs. Its own timeout for slow readers sets a timer for each send, does
     not cover the last one, and leaves the connection open with what the reader has not taken."""
 
+    ping_bytes = PING
     expires_at: float | None = None
     """When the reader's credentials expire, as a Unix time."""
     closed: Callable[[], None] | None = None
@@ -80,7 +83,7 @@ class ServerSentEvents(EventSourceResponse):
                     message = await receive()
             except TimeoutError:
                 if not self._is_within_event:
-                    await send(_body(PING, more=True))
+                    await send(_body(self.ping_bytes, more=True))
             else:
                 if message["type"] == "http.disconnect":
                     if self.left:

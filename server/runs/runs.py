@@ -273,6 +273,16 @@ class Runs:
         self._held_calls.abandon(key.checkpoint_key)
         return await self.deletions.delete(key, at_once=at_once)
 
+    def delete_at_end(self, run: LoggedRun) -> None:
+        """Delete the run's thread as soon as the run is over, and wait for nothing. If the server
+        ends before, the thread stays."""
+
+        async def delete() -> None:
+            await run.log.ended()
+            await self.delete(run.header.key, at_once=True)
+
+        self._retries.begin(delete)
+
     def hurry(self) -> None:
         """Let no live run finish that `drain` waits for: stop them now."""
         self._shutdown.hurry()

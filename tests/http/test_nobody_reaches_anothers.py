@@ -56,6 +56,8 @@ class Call:
     query: str = ""
     tool: str = "echo"
     headers: Mapping[str, str] = field(default_factory=dict)
+    is_awaited: bool = False
+    """True if the answer comes when the live run is over."""
 
 
 HI = {"type": "text", "text": "Hi"}
@@ -78,12 +80,19 @@ RUN_CALLS: Mapping[str, Call] = {
 }
 LANGGRAPH: Mapping[tuple[str, str], Mapping[str, Call]] = {
     ("GET", "/langgraph/info"): {"info": Call(200)},
+    ("GET", "/langgraph/ok"): {"ok": Call(200)},
     ("POST", "/langgraph/assistants/search"): {"all": Call(200, body={})},
+    ("POST", "/langgraph/assistants/count"): {"all": Call(200, body={})},
     ("GET", "/langgraph/assistants/{assistant_id}"): {"one": Call(200)},
+    ("GET", "/langgraph/assistants/{assistant_id}/graph"): {"one": Call(200)},
+    ("POST", "/langgraph/runs"): {"message": Call(200, body=HUMAN)},
+    ("POST", "/langgraph/runs/stream"): {"message": Call(200, body=HUMAN)},
+    ("POST", "/langgraph/runs/wait"): {"message": Call(200, body=HUMAN)},
     ("POST", "/langgraph/threads"): {
         "hers, again": Call(200, body={"thread_id": "{thread}", "if_exists": "do_nothing"}),
     },
     ("POST", "/langgraph/threads/search"): {"all": Call(200, body={})},
+    ("POST", "/langgraph/threads/count"): {"all": Call(200, body={})},
     ("GET", LG): {"ended": Call(200), "gated": Call(200, GATED), "live": Call(200, LIVE)},
     ("DELETE", LG): {"ended": Call(204), "live": Call(204, LIVE)},
     ("GET", f"{LG}/state"): {
@@ -92,10 +101,21 @@ LANGGRAPH: Mapping[tuple[str, str], Mapping[str, Call]] = {
         "live": Call(200, LIVE),
     },
     ("GET", f"{LG}/state/{{checkpoint_id}}"): {"first": Call(200)},
+    ("POST", f"{LG}/state/checkpoint"): {
+        "newest": Call(200, body={}),
+        "live": Call(200, LIVE, body={}),
+        "first": Call(200, body=AT_START),
+    },
     ("POST", f"{LG}/history"): {"all": Call(200, body={}), "live": Call(200, LIVE, body={})},
+    ("GET", f"{LG}/runs"): {"last": Call(200), "live": Call(200, LIVE)},
     ("POST", f"{LG}/runs"): RUN_CALLS,
+    ("POST", f"{LG}/runs/wait"): RUN_CALLS,
     ("POST", f"{LG}/runs/stream"): {**RUN_CALLS, "edit": Call(200, body={**HUMAN, **AT_START})},
     ("GET", f"{LG}/runs/{{run_id}}"): {"ended": Call(200), "live": Call(200, LIVE)},
+    ("GET", f"{LG}/runs/{{run_id}}/join"): {
+        "ended": Call(200),
+        "live": Call(200, LIVE, is_awaited=True),
+    },
     ("GET", f"{LG}/runs/{{run_id}}/stream"): {
         "ended": Call(200),
         "live": Call(200, LIVE),
@@ -577,10 +597,11 @@ async def test_the_owner_reads(method: str, route: str, call: Call, others: Othe
 
 @pytest.mark.parametrize(("method", "route", "call"), CHANGES)
 async def test_the_owner_reaches(method: str, route: str, call: Call, tmp_path: Path) -> None:
-    async with (
-        stage(tmp_path, call.thread) as on,
-        on.ann.http.stream(**on.request(method, route, call)) as answer,
-    ):
+    async with stage(tmp_path, call.thread) as on, AsyncExitStack() as stack:
+        if call.is_awaited:
+            on.tools.release.set()
+        asked = on.ann.http.stream(**on.request(method, route, call))
+        answer = await stack.enter_async_context(asked)
         on.tools.release.set()
         await answer.aread()
         assert answer.status_code == call.owner_gets, answer.text

@@ -204,6 +204,39 @@ EXAMPLES: Mapping[tuple[str, str], Mapping[str, Example]] = {
         "all": Example(200),
         "one that there is not": Example(200),
     },
+    ("GET", "/langgraph/ok"): {
+        "all": Example(200),
+    },
+    ("POST", "/langgraph/assistants/count"): {
+        "all": Example(200),
+        "those of a name": Example(200),
+        "no object": Example(422, []),
+    },
+    ("GET", "/langgraph/assistants/{assistant_id}/graph"): {
+        "a graph": Example(200, path={"assistant_id": "chat"}),
+        "one that there is not": Example(404, path={"assistant_id": "none"}),
+    },
+    ("POST", "/langgraph/runs"): {
+        "a message": Example(200),
+        "an assistant that there is not": Example(404, {"assistant_id": "none"}),
+    },
+    ("POST", "/langgraph/runs/stream"): {
+        "a message": Example(200),
+        "an assistant that there is not": Example(404, {"assistant_id": "none"}),
+    },
+    ("POST", "/langgraph/runs/wait"): {
+        "a message": Example(200),
+        "one whose thread is kept": Example(200),
+        "an end that there is not": Example(
+            422,
+            {
+                "assistant_id": "chat",
+                "input": {"messages": [{"type": "human", "content": "Hello"}]},
+                "on_completion": "archive",
+            },
+        ),
+        "nothing to do": Example(409, {"assistant_id": "chat"}),
+    },
     ("GET", "/langgraph/assistants/{assistant_id}"): {
         "a graph": Example(200, path={"assistant_id": "chat"}),
         "one that there is not": Example(404, path={"assistant_id": "none"}),
@@ -219,6 +252,11 @@ EXAMPLES: Mapping[tuple[str, str], Mapping[str, Example]] = {
         "a page": Example(200),
         "those of a graph": Example(200),
         "none at all": Example(422, {"limit": 0}),
+    },
+    ("POST", "/langgraph/threads/count"): {
+        "all": Example(200),
+        "those that wait": Example(200),
+        "no object": Example(422, []),
     },
     ("GET", "/langgraph/threads/{thread_id}"): {
         "a thread": Example(200, path=OF_THREAD),
@@ -238,6 +276,13 @@ EXAMPLES: Mapping[tuple[str, str], Mapping[str, Example]] = {
         ),
         "one that there is not": Example(
             409, path={"thread_id": "{thread}", "checkpoint_id": "after-x"}
+        ),
+    },
+    ("POST", "/langgraph/threads/{thread_id}/state/checkpoint"): {
+        "the newest": Example(200, path=OF_THREAD),
+        "of a checkpoint": Example(200, path=OF_THREAD),
+        "one that there is not": Example(
+            409, {"checkpoint": {"checkpoint_id": "after-x"}}, path=OF_THREAD
         ),
     },
     ("POST", "/langgraph/threads/{thread_id}/history"): {
@@ -286,6 +331,19 @@ EXAMPLES: Mapping[tuple[str, str], Mapping[str, Example]] = {
             },
             path=NEW,
         ),
+    },
+    ("GET", "/langgraph/threads/{thread_id}/runs"): {
+        "of a thread": Example(200, path=OF_THREAD),
+        "of a status": Example(200, path=OF_THREAD, query={"status": "error"}),
+        "a thread that there is not": Example(404, path=NEW),
+    },
+    ("POST", "/langgraph/threads/{thread_id}/runs/wait"): {
+        "a message": Example(200, path=NEW),
+        "an assistant that there is not": Example(404, {"assistant_id": "none"}, path=NEW),
+    },
+    ("GET", "/langgraph/threads/{thread_id}/runs/{run_id}/join"): {
+        "a run that has ended": Example(200, path=OF_RUN),
+        "a run that there is not": Example(404, path=NO_RUN),
     },
     ("GET", "/langgraph/threads/{thread_id}/runs/{run_id}"): {
         "a run that has ended": Example(200, path=OF_RUN),

@@ -193,6 +193,12 @@ class RunBody(Fields):
     metadata: Any = Field(None, description="Nothing but `based_on` is read.")
 
 
+class StatelessRunBody(RunBody):
+    """Of a run on a thread of its own."""
+
+    on_completion: Annotated[Literal["delete", "keep"], _BODY] | None = None
+
+
 class Decisions(Fields):
     decisions: list[Any]
 
@@ -245,9 +251,9 @@ class Submission:
         return not is_one or self.request.resume is not None or self.branches_at is not None
 
 
-def parse(body: Any, limits: BodyLimits) -> Submission:
+def parse(body: Any, limits: BodyLimits, model: type[RunBody] = RunBody) -> Submission:
     """Raises InvalidRequest."""
-    asked = read(RunBody, body, limits)
+    asked = read(model, body, limits)
     refuse_native(body, OF_BODY, _REMEDIES)
     configurable = asked.config.configurable if asked.config else None
     own = (configurable.model_extra if configurable else None) or {}
@@ -266,7 +272,7 @@ def parse(body: Any, limits: BodyLimits) -> Submission:
     )
     branches_at = ids[0] if ids and resume is None else None
     ignored = [
-        *without_effect(body, RunBody),
+        *without_effect(body, model),
         *without_effect(body.get("config") or {}, RunConfig, "config."),
         *without_effect(body.get("command") or {}, RunCommand, "command."),
         *without_effect(metadata, RunMetadata, "metadata."),

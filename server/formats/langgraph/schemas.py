@@ -18,15 +18,15 @@ from turnstream.server.formats.metadata_schemas import (
 )
 from turnstream.server.turns.terms import FinishReason
 
-MODELS = (body.RunBody, body.RunMetadata, body.HumanMessage, body.CallAnswer)
+MODELS = (body.RunBody, body.StatelessRunBody, body.RunMetadata, body.HumanMessage, body.CallAnswer)
 _OBJECT: Schema = {"type": "object"}
 OMITTED: Schema = body.OMITTED
 CHECKPOINT_ID: Schema = nullable(TEXT)
 
 
 def bodies(found: MutableMapping[str, Schema]) -> dict[str, Schema]:
-    """Return the schema of the body of a run, by name."""
-    whole, metadata, human, answer = (found.pop(one.__name__) for one in MODELS)
+    """Return the schemas of the bodies of runs, by name."""
+    whole, stateless, metadata, human, answer = (found.pop(one.__name__) for one in MODELS)
     found["LangGraph.InputMessage"] = _input_message(human, answer)
     found["RunConfig"] = _config(found["RunConfig"])
     given = body_schemas.some(whole["properties"]["input"])
@@ -36,7 +36,11 @@ def bodies(found: MutableMapping[str, Schema]) -> dict[str, Schema]:
         "stream_mode": _one_or_more(choice(*MODES, *OTHER_MODES)),
         "metadata": whole["properties"]["metadata"] | any_of(metadata, {"not": _OBJECT}),
     }
-    return {"LangGraph.RunBody": variant(whole, (), **said, **body_schemas.refused(body.OF_BODY))}
+    said |= body_schemas.refused(body.OF_BODY)
+    return {
+        "LangGraph.RunBody": variant(whole, (), **said),
+        "LangGraph.StatelessRunBody": variant(stateless, (), **said),
+    }
 
 
 def _one_or_more(one: Schema) -> Schema:
@@ -188,6 +192,9 @@ def components() -> dict[str, Schema]:
         ),
         "LangGraph.State": _STATE,
         "LangGraph.Event": any_of(*events),
+        "LangGraph.Result": variant(
+            values(), (), __interrupt__=_INTERRUPTS, __error__=ref("LangGraph.Error")
+        ),
         "Message.langgraph": _MESSAGE,
         "LangGraph.Error": record({"id": TEXT}, error=TEXT, message=TEXT),
     }

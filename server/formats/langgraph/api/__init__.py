@@ -9,23 +9,34 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from turnstream.server.formats.langgraph.api.assistants import (
+    count_assistants,
     get_assistant,
+    get_graph,
     info,
+    ok,
     search_assistants,
 )
 from turnstream.server.formats.langgraph.api.runs import (
+    await_run,
     cancel_run,
     create_run,
+    create_stateless_run,
     get_run,
     join_run,
+    list_runs,
     stream_run,
+    stream_stateless_run,
+    wait_for_run,
+    wait_for_stateless_run,
 )
 from turnstream.server.formats.langgraph.api.threads import (
+    count_threads,
     create_thread,
     delete_thread,
     get_history,
     get_state,
     get_state_at,
+    get_state_of_checkpoint,
     get_thread,
     search_threads,
 )
@@ -61,17 +72,27 @@ def _route(path: str, *, reads: bool = False, **methods: Any) -> Route:
 
 ROUTES = (
     _route("/info", get=info),
-    _route("/assistants/search", post=search_assistants),
+    _route("/ok", get=ok),
+    _route("/assistants/search", post=search_assistants, reads=True),
+    _route("/assistants/count", post=count_assistants, reads=True),
     _route("/assistants/{assistant_id}", get=get_assistant),
+    _route("/assistants/{assistant_id}/graph", get=get_graph),
     _route("/threads", post=create_thread),
     _route("/threads/search", post=search_threads, reads=True),
+    _route("/threads/count", post=count_threads, reads=True),
     _route("/threads/{thread_id}", get=get_thread, delete=delete_thread),
     _route("/threads/{thread_id}/state", get=get_state),
+    _route("/threads/{thread_id}/state/checkpoint", post=get_state_of_checkpoint, reads=True),
     _route("/threads/{thread_id}/state/{checkpoint_id}", get=get_state_at),
     _route("/threads/{thread_id}/history", post=get_history, reads=True),
-    _route("/threads/{thread_id}/runs", post=create_run),
+    _route("/runs", post=create_stateless_run),
+    _route("/runs/stream", post=stream_stateless_run),
+    _route("/runs/wait", post=wait_for_stateless_run),
+    _route("/threads/{thread_id}/runs", get=list_runs, post=create_run),
     _route("/threads/{thread_id}/runs/stream", post=stream_run),
+    _route("/threads/{thread_id}/runs/wait", post=wait_for_run),
     _route("/threads/{thread_id}/runs/{run_id}", get=get_run),
+    _route("/threads/{thread_id}/runs/{run_id}/join", get=await_run),
     _route("/threads/{thread_id}/runs/{run_id}/stream", get=join_run),
     _route("/threads/{thread_id}/runs/{run_id}/cancel", post=cancel_run),
 )

@@ -1,27 +1,44 @@
 """LangGraph SDK: what the server is, and its graphs as assistants."""
 
+from functools import partial
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NotRequired, TypeVar
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field, WithJsonSchema
 from starlette.responses import JSONResponse, Response
 from typing_extensions import TypedDict
 
 from turnstream.server.formats import fields
-from turnstream.server.formats.fields import shown
+from turnstream.server.formats.fields import Fields, Text, read, shown
 from turnstream.server.http import operations
-from turnstream.server.http.operations import Answer, Operation
+from turnstream.server.http.operations import Answer, Operation, component, says
 from turnstream.server.http.problems import Problem
 from turnstream.server.http.state import ApiRequest
 from turnstream.server.turns.problem_codes import pick
-
-if TYPE_CHECKING:
-    pass
+from turnstream.tools.threads import in_thread
 
 Nothing = Annotated[dict[str, Any], Field(max_length=0)]
 _EPOCH = "1970-01-01T00:00:00+00:00"
 """Graphs are code: nobody has made them at a time."""
-_WANTED = {"description": "The name of the only one that is wanted."}
+MAX_LISTED, LISTED = 1000, 10
+"""States or threads of an answer; LangGraph's own default."""
+MAX_SEARCHED = 10_000
+"""Threads that one search looks through, the newest."""
+A = TypeVar("A", bound="LangGraphAssistantCountBody")
+
+
+def _whole(value: Any) -> Any:
+    """A float without a fraction is an integer in JSON Schema."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def bounded(least: int, most: int, default: int) -> tuple[Any, ...]:
+    remedy = fields.Otherwise("invalid_limit", f"ask for {least} to {most}")
+    schema = WithJsonSchema(operations.whole_number(least, most, default))
+    return Field(ge=least, le=most), BeforeValidator(_whole), remedy, schema
+
+
+METADATA = BeforeValidator(lambda value: value or None), component("LangGraph.AnyMetadata")
 
 
 class LangGraphFlagsJson(TypedDict):
@@ -33,6 +50,40 @@ class LangGraphFlagsJson(TypedDict):
 class LangGraphInfoJson(TypedDict):
     version: str
     flags: LangGraphFlagsJson
+
+
+class LangGraphOkJson(TypedDict):
+    ok: Literal[True]
+
+
+class LangGraphNodeJson(TypedDict):
+    id: str
+    type: Literal["runnable"]
+
+
+class LangGraphEdgeJson(TypedDict):
+    source: str
+    target: str
+    data: NotRequired[str]
+    conditional: NotRequired[bool]
+
+
+class LangGraphDrawingJson(TypedDict):
+    nodes: list[LangGraphNodeJson]
+    edges: list[LangGraphEdgeJson]
+
+
+class LangGraphAssistantCountBody(Fields):
+    graph_id: Annotated[Text | None, says("The name of the only one that is wanted.")] = None
+    name: Annotated[Text | None, says("Part of a name.")] = None
+    metadata: Annotated[
+        dict[str, Any] | None, *METADATA, says("A graph has none: any leaves nothing.")
+    ] = None
+
+
+class LangGraphAssistantSearchBody(LangGraphAssistantCountBody):
+    limit: Annotated[int, *bounded(1, MAX_LISTED, LISTED)] | None = None
+    offset: Annotated[int, *bounded(0, MAX_SEARCHED, 0)] | None = None
 
 
 class LangGraphAssistantJson(TypedDict):
@@ -58,19 +109,50 @@ async def info(_request: ApiRequest) -> Response:
     return JSONResponse(LangGraphInfoJson(version=version("turnstream"), flags=flags))
 
 
+@Operation("langgraphOk", Answer("It is.", LangGraphOkJson))
+async def ok(_request: ApiRequest) -> Response:
+    """Say that the server answers."""
+    return JSONResponse(LangGraphOkJson(ok=True))
+
+
 @Operation(
     "langgraphSearchAssistants",
     Answer("The default first.", list[LangGraphAssistantJson]),
-    pick("invalid_body"),
-    body={"type": "object", "properties": {"graph_id": _WANTED}},
+    pick("invalid_body", "invalid_limit"),
+    body=LangGraphAssistantSearchBody,
     examples={"all": {}, "one that there is not": {"graph_id": "none"}},
 )
 async def search_assistants(request: ApiRequest) -> Response:
     """List the graphs, as assistants."""
-    body, _ = await request.state["bodies"].read(request, fields.an_object)
-    asked = body.get("graph_id")
-    names = [name for name in request.state["graphs"].by_name if asked in (None, name)]
-    return JSONResponse([_assistant(request, name) for name in names])
+    asked, names = await _matching(request, LangGraphAssistantSearchBody)
+    start = asked.offset or 0
+    page = names[start : start + (asked.limit or LISTED)]
+    return JSONResponse([_assistant(request, name) for name in page])
+
+
+@Operation(
+    "langgraphCountAssistants",
+    Answer("The number of graphs that match.", int),
+    pick("invalid_body"),
+    body=LangGraphAssistantCountBody,
+    examples={"all": {}, "those of a name": {"name": "chat"}},
+)
+async def count_assistants(request: ApiRequest) -> Response:
+    """Count the graphs."""
+    _, names = await _matching(request, LangGraphAssistantCountBody)
+    return JSONResponse(len(names))
+
+
+async def _matching(request: ApiRequest, model: type[A]) -> tuple[A, list[str]]:
+    """Read a body, and find the names of the graphs that it asks for."""
+    asked, _ = await request.state["bodies"].read(request, partial(read, model))
+    part = (asked.name or "").lower()
+    found = [
+        name
+        for name in request.state["graphs"].by_name
+        if asked.graph_id in (None, name) and part in name.lower() and not asked.metadata
+    ]
+    return asked, found
 
 
 @Operation(
@@ -80,6 +162,23 @@ async def get_assistant(request: ApiRequest) -> Response:
     """Load a graph, as an assistant."""
     name = graph_named(request, request.path_params["assistant_id"])
     return JSONResponse(_assistant(request, name))
+
+
+@Operation(
+    "langgraphGetGraph",
+    Answer("Its nodes and edges.", LangGraphDrawingJson),
+    pick("assistant_not_found"),
+)
+async def get_graph(request: ApiRequest) -> Response:
+    """Load the drawing of a graph, without what is inside its nodes."""
+    name = graph_named(request, request.path_params["assistant_id"])
+    graph = request.state["graphs"].by_name[name].attached.graph
+    drawing: Any = await in_thread(lambda: graph.get_graph().to_json())
+    shown = LangGraphDrawingJson(
+        nodes=[{"id": str(node["id"]), "type": "runnable"} for node in drawing["nodes"]],
+        edges=drawing["edges"],
+    )
+    return JSONResponse(shown)
 
 
 def graph_named(request: ApiRequest, assistant_id: str) -> str:

@@ -3,9 +3,10 @@
 `Content-Location` and `Location` are without the prefix: clients put their `apiUrl` before them.
 """
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from urllib.parse import urlencode
 
 from starlette.responses import JSONResponse, Response
@@ -13,29 +14,39 @@ from typing_extensions import TypedDict
 
 from turnstream.server.formats import fields
 from turnstream.server.formats.format import StreamContext
-from turnstream.server.formats.langgraph import WIRE_FORMAT, stream
+from turnstream.server.formats.langchain_messages import Json
+from turnstream.server.formats.langgraph import WIRE_FORMAT, snapshot, stream
 from turnstream.server.formats.langgraph.api.assistants import Nothing, graph_named
 from turnstream.server.formats.langgraph.api.threads import (
     STATUSES,
     RunStatus,
     branch_at,
     find_thread,
+    new_thread_id,
 )
 from turnstream.server.formats.langgraph.snapshot import SavedThread
+from turnstream.server.formats.metadata import given
 from turnstream.server.http import chat, operations
 from turnstream.server.http.cursors import Position, position
+from turnstream.server.http.event_streams import CURSOR_LOST
 from turnstream.server.http.operations import Answer, Operation, Parameter
 from turnstream.server.http.problems import problem, unknown_thread
-from turnstream.server.http.state import ApiRequest, principal, rights, thread_key
+from turnstream.server.http.sse_response import ServerSentEvents
+from turnstream.server.http.state import ApiRequest, owner, principal, rights, thread_key
+from turnstream.server.http.thread_json import as_json
 from turnstream.server.runs.endings import told_end
 from turnstream.server.runs.lives import StreamLost
 from turnstream.server.runs.lost_chunks import told_so_far
 from turnstream.server.runs.reader import LoggedRun
 from turnstream.server.storage.interfaces import ThreadEntry
 from turnstream.server.turns import problem_codes
+from turnstream.server.turns.accumulate import is_in_order
+from turnstream.server.turns.chunks import Chunk, Done, Error, Interrupt
 from turnstream.server.turns.header import RunHeader, ThreadKey
+from turnstream.server.turns.messages import AssistantTurn
 from turnstream.server.turns.problem_codes import STORAGE, pick
 from turnstream.server.turns.requests import InvalidRequest, TurnRequest
+from turnstream.tools.threads import beside_loop
 
 if TYPE_CHECKING:
     from turnstream.server.formats.langgraph.body import Submission
@@ -62,6 +73,13 @@ _PLACES = ("X-Thread-Id", "X-Run-Id", "Content-Location", "Location")
 _LAST = "One event; `error` or `end` is the last."
 _EVENT = {**operations.refer("LangGraph.Event"), "description": _LAST}
 _streamed = partial(Answer, "The run as an event stream.", _EVENT, operations.EVENTS)
+_result = partial(
+    Answer,
+    "The values of the state that the run leaves; `__interrupt__` is what waits for an answer, "
+    "`__error__` why the run failed.",
+    "LangGraph.Result",
+)
+_LOST = snapshot.error_json("cursor_lost", CURSOR_LOST)
 _FOUND = STORAGE | pick("thread_not_found", "run_not_found")
 _OF_OTHER_BODIES = pick(
     *("missing_action", "invalid_protocol", "invalid_on_busy", "invalid_trigger"),
@@ -91,15 +109,7 @@ _MODES = {"type": "string", "pattern": f"^(({_NAMES})?(,|$))*$"}
 )
 async def create_run(request: ApiRequest) -> Response:
     """Start a run and wait for nothing."""
-    turn, asked, graph = await _read_run(request)
-    try:
-        run = await request.state["runs"].start(principal(request), turn, WIRE_FORMAT.name)
-        headers = chat.run_headers(run) | _places(run.header, asked.body.stream_mode)
-    except StreamLost as lost:
-        headers = chat.unseen_headers(lost) | _places(lost)
-    now = datetime.now(UTC).isoformat(timespec="milliseconds")
-    started = _run(thread_key(request), headers["X-Run-Id"], graph, now, "running")
-    return JSONResponse(started, headers=headers | chat.ignored_header(asked.ignored))
+    return await _create(request, await _read_run(request))
 
 
 @Operation(
@@ -125,17 +135,95 @@ async def stream_run(request: ApiRequest) -> Response:
     `Content-Location` and `Location` name the run and its stream, without `/langgraph`.
     """
     request.state["streams"].check(rights(request))  # before the run begins
-    turn, asked, _ = await _read_run(request)
-    ignored = chat.ignored_header(asked.ignored)
-    try:
-        run = await request.state["runs"].start(principal(request), turn, WIRE_FORMAT.name)
-        with chat.stream_refusals(run):
-            stops, modes = asked.body.on_disconnect == "cancel", asked.body.stream_mode
-            headers = _places(run.header, modes) | ignored
-            return await _stream(request, run, modes, stops=stops, headers=headers)
-    except StreamLost as lost:
-        headers = chat.unseen_headers(lost) | _places(lost) | ignored
-        return request.state["streams"].cursor_lost(WIRE_FORMAT, headers)
+    return await _stream_new(request, await _read_run(request))
+
+
+@Operation(
+    "langgraphWaitForRun",
+    _result(headers=_PLACES, may_have=(*chat.RUN_HEADERS, chat.IGNORED)),
+    _START,
+    path=_PATH,
+    body="LangGraph.RunBody",
+    examples={"a message": _ASKED},
+)
+async def wait_for_run(request: ApiRequest) -> Response:
+    """Start a run and answer with the state that it leaves.
+
+    `Location` is where the answer can be had again.
+    """
+    request.state["streams"].check(rights(request))
+    return await _wait_for_new(request, await _read_run(request))
+
+
+@Operation(
+    "langgraphCreateStatelessRun",
+    Answer("The run.", LangGraphRunJson, headers=_PLACES, may_have=(chat.IGNORED,)),
+    _START,
+    body="LangGraph.StatelessRunBody",
+    examples={"a message": _ASKED},
+)
+async def create_stateless_run(request: ApiRequest) -> Response:
+    """Start a run on a thread of its own and wait for nothing.
+
+    The thread is deleted when the run is over, unless `on_completion` is `keep`.
+    """
+    return await _create(request, await _read_stateless(request))
+
+
+@Operation(
+    "langgraphStreamStatelessRun",
+    _streamed(headers=_PLACES, may_have=(*chat.RUN_HEADERS, chat.IGNORED)),
+    _START,
+    body="LangGraph.StatelessRunBody",
+    examples={"a message": _ASKED},
+)
+async def stream_stateless_run(request: ApiRequest) -> Response:
+    """Start a run on a thread of its own and stream it.
+
+    The thread is deleted when the run is over, unless `on_completion` is `keep`.
+    """
+    request.state["streams"].check(rights(request))
+    return await _stream_new(request, await _read_stateless(request))
+
+
+@Operation(
+    "langgraphWaitForStatelessRun",
+    _result(headers=_PLACES, may_have=(*chat.RUN_HEADERS, chat.IGNORED)),
+    _START,
+    body="LangGraph.StatelessRunBody",
+    examples={"a message": _ASKED, "one whose thread is kept": {**_ASKED, "on_completion": "keep"}},
+)
+async def wait_for_stateless_run(request: ApiRequest) -> Response:
+    """Start a run on a thread of its own and answer with the state that it leaves.
+
+    The thread is deleted when the run is over, unless `on_completion` is `keep`.
+    """
+    request.state["streams"].check(rights(request))
+    return await _wait_for_new(request, await _read_stateless(request))
+
+
+@Operation(
+    "langgraphListRuns",
+    Answer("The last run, or none.", list[LangGraphRunJson]),
+    STORAGE | pick("thread_not_found"),
+    query={
+        "limit": Parameter("0: none.", {"type": "string"}),
+        "offset": Parameter("1 or more: none.", {"type": "string"}),
+        "status": Parameter("A status: nothing, if the run has another.", {"type": "string"}),
+    },
+)
+async def list_runs(request: ApiRequest) -> Response:
+    """List the last run of a thread: of earlier ones the server keeps what they said."""
+    query, key = request.query_params, thread_key(request)
+    entry = await request.state["store"].get(key)
+    if entry is None:
+        raise unknown_thread(key)
+    graphs, (_, status) = request.state["graphs"], STATUSES[entry.run_state]
+    is_asked_for = query.get("limit") != "0" and query.get("offset", "0") == "0"
+    if not entry.run_id or not is_asked_for or query.get("status", status) != status:
+        return JSONResponse([])
+    graph = graphs.name_of(entry) or graphs.default
+    return JSONResponse([_run(entry.id, entry.run_id, graph, entry.updated_at, status)])
 
 
 @Operation("langgraphGetRun", Answer("The run.", LangGraphRunJson), _FOUND)
@@ -147,7 +235,23 @@ async def get_run(request: ApiRequest) -> Response:
     is_earlier = entry.run_id != run_id
     state = told_end(await told_so_far(run.log)) if run and is_earlier else entry.run_state
     _, status = STATUSES[state]
-    return JSONResponse(_run(thread_key(request), run_id, graph, entry.updated_at, status))
+    return JSONResponse(_run(entry.id, run_id, graph, entry.updated_at, status))
+
+
+@Operation(
+    "langgraphAwaitRun",
+    _result(),
+    _FOUND | pick("limit_reached", "limit_exceeded"),
+    query={
+        "cancel_on_disconnect": Parameter("`1` or `true`: the run ends when this reader leaves."),
+    },
+)
+async def await_run(request: ApiRequest) -> Response:
+    """Wait until a run is over, and answer with the state that it leaves."""
+    entry, run = await _find(request)
+    stops = request.query_params.get("cancel_on_disconnect") in YES
+    key, run_id = ThreadKey(owner(request), entry.id), request.path_params["run_id"]
+    return _result_of(request, key, run_id, run, stops=stops)
 
 
 @Operation(
@@ -220,9 +324,35 @@ async def cancel_run(request: ApiRequest) -> Response:
     return Response(status_code=204)
 
 
-async def _read_run(request: ApiRequest) -> tuple[TurnRequest, "Submission", str]:
-    """Read the body of a run: return the request that it is, the body, and the name of the graph.
-    Raises Problem, InvalidRequest."""
+class Asked(NamedTuple):
+    """A run that a body asks for."""
+
+    turn: TurnRequest
+    submission: "Submission"
+    graph: str
+    deletes_thread: bool = False
+    """True if the thread goes when the run is over."""
+
+    @property
+    def modes(self) -> stream.Modes:
+        modes: stream.Modes = self.submission.body.stream_mode
+        return modes
+
+    @property
+    def stops(self) -> bool:
+        """True if the run ends when its reader leaves."""
+        return self.submission.body.on_disconnect == "cancel"
+
+    @property
+    def headers(self) -> dict[str, str]:
+        return chat.ignored_header(self.submission.ignored)
+
+    async def start(self, request: ApiRequest) -> LoggedRun:
+        return await request.state["runs"].start(principal(request), self.turn, WIRE_FORMAT.name)
+
+
+async def _read_run(request: ApiRequest) -> Asked:
+    """Read the body of a run. Raises Problem, InvalidRequest."""
     # The many models of a body are made when one comes.
     from turnstream.server.formats.langgraph.body import parse, turn_request
 
@@ -234,12 +364,137 @@ async def _read_run(request: ApiRequest) -> tuple[TurnRequest, "Submission", str
     thread = found.thread if found else SavedThread(id, (), ())
     if found and asked.branches_at is not None:
         thread = await branch_at(request, found, asked.branches_at)
-    return turn_request(asked, thread, graph), asked, graph
+    return Asked(turn_request(asked, thread, graph), asked, graph)
+
+
+async def _read_stateless(request: ApiRequest) -> Asked:
+    """Read the body of a run on a new thread. Raises Problem, InvalidRequest."""
+    from turnstream.server.formats.langgraph.body import StatelessRunBody, parse, turn_request
+
+    read = partial(parse, limits=request.state["body_limits"], model=StatelessRunBody)
+    asked, _ = await request.state["bodies"].read(request, read)
+    graph = graph_named(request, asked.body.assistant_id)
+    turn = turn_request(asked, SavedThread(new_thread_id(), (), ()), graph)
+    assert isinstance(asked.body, StatelessRunBody)
+    return Asked(turn, asked, graph, deletes_thread=asked.body.on_completion != "keep")
+
+
+async def _create(request: ApiRequest, asked: Asked) -> Response:
+    try:
+        run = await asked.start(request)
+        headers = chat.run_headers(run) | _places(run.header, asked.modes)
+        if asked.deletes_thread:
+            request.state["runs"].delete_at_end(run)
+    except StreamLost as lost:
+        headers = chat.unseen_headers(lost) | _places(lost)
+    now = datetime.now(UTC).isoformat(timespec="milliseconds")
+    started = _run(headers["X-Thread-Id"], headers["X-Run-Id"], asked.graph, now, "running")
+    return JSONResponse(started, headers=headers | asked.headers)
+
+
+async def _stream_new(request: ApiRequest, asked: Asked) -> Response:
+    try:
+        run = await asked.start(request)
+        with chat.stream_refusals(run):
+            headers = _places(run.header, asked.modes) | asked.headers
+            response = await _stream(request, run, asked.modes, stops=asked.stops, headers=headers)
+    except StreamLost as lost:
+        headers = chat.unseen_headers(lost) | _places(lost) | asked.headers
+        return request.state["streams"].cursor_lost(WIRE_FORMAT, headers)
+    return _deleting(request, asked, run, response)
+
+
+async def _wait_for_new(request: ApiRequest, asked: Asked) -> Response:
+    try:
+        run = await asked.start(request)
+        with chat.stream_refusals(run):
+            key, run_id = run.header.key, run.header.run_id
+            response = _result_of(request, key, run_id, run, stops=asked.stops)
+    except StreamLost as lost:
+        headers = chat.unseen_headers(lost) | _places(lost) | asked.headers
+        return JSONResponse({"__error__": _LOST}, headers=headers)
+    response.headers.update(chat.run_headers(run) | _result_place(run.header) | asked.headers)
+    return _deleting(request, asked, run, response)
+
+
+def _deleting(
+    request: ApiRequest, asked: Asked, run: LoggedRun, response: ServerSentEvents
+) -> Response:
+    """Delete the run's thread after the response, if that is asked for."""
+    closed = response.closed
+
+    def close() -> None:
+        if closed:
+            closed()
+        request.state["runs"].delete_at_end(run)
+
+    if asked.deletes_thread:
+        response.closed = close
+    return response
+
+
+def _result_of(
+    request: ApiRequest, key: ThreadKey, run_id: str, run: LoggedRun | None, *, stops: bool
+) -> ServerSentEvents:
+    """Answer with the result of a run once it is over; `stops`: it ends if the reader leaves.
+    Raises Problem, LimitExceeded."""
+
+    async def body() -> bytes:
+        if run:
+            await run.log.ended()
+        return await result_json(request, key, run_id, run)
+
+    left = partial(request.state["runs"].ask_to_stop, key, run_id) if stops else None
+    expires_at = principal(request).expires_at
+    return request.state["streams"].awaited(
+        body, rights(request), {}, expires_at=expires_at, left=left
+    )
+
+
+async def result_json(
+    request: ApiRequest, key: ThreadKey, run_id: str, run: LoggedRun | None
+) -> bytes:
+    """The values of the state that an ended run leaves, as LangGraph's `wait` has them:
+    `__interrupt__` beside them is what waits for an answer, `__error__` why the run failed."""
+    told = await told_so_far(run.log) if run else []
+    if run and told and isinstance(told[-1], Done) and is_in_order(told):
+        thread, error = await _told_thread(request, run, told)
+    else:
+        found = await find_thread(request, key)
+        if found is None or found.entry.run_id != run_id:
+            return as_json({"__error__": _LOST})
+        thread = found.thread
+        error = _failure(thread) if found.entry.run_state == "failed" else None
+    asked = snapshot.open_interrupts(thread.turns, thread.interrupts)
+    values = {**(thread.graph_state or {}), "messages": thread.messages}
+    beside = given(__interrupt__=asked, __error__=error)
+    return await beside_loop(len(thread.turns), lambda: as_json({**values, **beside}))
+
+
+async def _told_thread(
+    request: ApiRequest, run: LoggedRun, told: Sequence[Chunk]
+) -> tuple[SavedThread, Json | None]:
+    """The thread as a run has left it, which may have gone on since, and why the run failed."""
+    progress = await request.state["reader"].progress(run)
+    turns = progress.turns
+    messages = await beside_loop(len(turns), partial(snapshot.messages, turns))
+    interrupts = [chunk for chunk in told if isinstance(chunk, Interrupt)]
+    errors = [chunk for chunk in told if isinstance(chunk, Error)]
+    error = [snapshot.error_json(one.code, one.message, one.error_id) for one in errors[-1:]]
+    id, state = run.header.key.thread_id, progress.graph_state
+    return SavedThread(id, turns, messages, interrupts, state), error[0] if error else None
+
+
+def _failure(thread: SavedThread) -> Json | None:
+    last = thread.turns[-1] if thread.turns else None
+    if not isinstance(last, AssistantTurn) or last.error is None:
+        return None
+    return snapshot.error_json(**last.error)
 
 
 async def _stream(
     request: ApiRequest, run: LoggedRun, modes: stream.Modes, *, stops: bool, **rest: Any
-) -> Response:
+) -> ServerSentEvents:
     """Stream a run for one reader, which may stop the run when it leaves."""
     stop = partial(request.state["runs"].ask_to_stop, run.header.key, run.header.run_id)
     left = stop if stops else None
@@ -255,6 +510,12 @@ def _places(run: RunHeader | StreamLost, modes: stream.Modes = stream.ALL_MODES)
     return {"Content-Location": place, "Location": f"{place}/stream{told}"}
 
 
+def _result_place(run: RunHeader) -> dict[str, str]:
+    """Name the run, and where its result can be had again."""
+    place = f"/threads/{run.key.thread_id}/runs/{run.run_id}"
+    return {"Content-Location": place, "Location": f"{place}/join"}
+
+
 async def _find(request: ApiRequest) -> tuple[ThreadEntry, LoggedRun | None]:
     """Find the thread and the run that the address names. The run is None if its log is no longer
     held. Raises Problem."""
@@ -268,10 +529,10 @@ async def _find(request: ApiRequest) -> tuple[ThreadEntry, LoggedRun | None]:
     return entry, run
 
 
-def _run(key: ThreadKey, run_id: str, graph: str, at: str, status: RunStatus) -> LangGraphRunJson:
+def _run(thread_id: str, run_id: str, graph: str, at: str, status: RunStatus) -> LangGraphRunJson:
     return {
         "run_id": run_id,
-        "thread_id": key.thread_id,
+        "thread_id": thread_id,
         "assistant_id": graph,
         "created_at": at,
         "updated_at": at,

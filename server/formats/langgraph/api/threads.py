@@ -10,14 +10,22 @@ from contextlib import aclosing
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, NotRequired
 
-from pydantic import BeforeValidator, Field, WithJsonSchema
+from pydantic import Field
 from starlette.responses import JSONResponse, Response
 from typing_extensions import TypedDict
 
 from turnstream.server.formats import fields
 from turnstream.server.formats.fields import Fields, Text, read
 from turnstream.server.formats.langgraph import snapshot
-from turnstream.server.formats.langgraph.api.assistants import Nothing, graph_named
+from turnstream.server.formats.langgraph.api.assistants import (
+    LISTED,
+    MAX_LISTED,
+    MAX_SEARCHED,
+    METADATA,
+    Nothing,
+    bounded,
+    graph_named,
+)
 from turnstream.server.formats.langgraph.snapshot import SavedThread, checkpoints
 from turnstream.server.http import operations
 from turnstream.server.http.operations import Answer, Operation, component, says
@@ -44,10 +52,14 @@ class Found(NamedTuple):
     thread: SavedThread
 
 
-async def find_thread(request: ApiRequest) -> Found | None:
-    """Load the thread as of one moment, a live run as far as it goes: once more if a run began or
-    ended meanwhile. None: there is no such thread."""
-    store, key = request.state["store"], thread_key(request)
+def new_thread_id() -> str:
+    return f"thread_{secrets.token_hex(10)}"
+
+
+async def find_thread(request: ApiRequest, key: ThreadKey | None = None) -> Found | None:
+    """Load the thread, by default that of the address, as of one moment, a live run as far as it
+    goes: once more if a run began or ended meanwhile. None: there is no such thread."""
+    store, key = request.state["store"], key or thread_key(request)
     entry = await store.get(key)
     while entry is not None:
         thread = await _read(request, key, entry)
@@ -179,10 +191,6 @@ RunStatus = Literal["running", "success", "interrupted", "error"]
 State = Annotated[Mapping[str, Any], component("LangGraph.State")]
 Interrupts = list[Annotated[Mapping[str, Any], component("LangGraph.Interrupt")]]
 
-MAX_LISTED, LISTED = 1000, 10
-"""States or threads of an answer; LangGraph's own default."""
-MAX_SEARCHED = 10_000
-"""Threads that one search looks through, the newest."""
 PAGE_SIZE = 100
 _GRAPH_KEYS = ("graph_id", "assistant_id")
 """The keys of a thread's metadata that name its graph."""
@@ -237,20 +245,6 @@ class LangGraphThreadEntryJson(LangGraphBareThreadJson):
 _STATE = Answer("The state; an empty one while no run has begun the thread.", "LangGraph.State")
 
 
-def _whole(value: Any) -> Any:
-    """A float without a fraction is an integer in JSON Schema."""
-    return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
-def _bounded(least: int, most: int, default: int) -> tuple[Any, ...]:
-    remedy = fields.Otherwise("invalid_limit", f"ask for {least} to {most}")
-    schema = WithJsonSchema(operations.whole_number(least, most, default))
-    return Field(ge=least, le=most), BeforeValidator(_whole), remedy, schema
-
-
-_METADATA = BeforeValidator(lambda value: value or None), component("LangGraph.AnyMetadata")
-
-
 class GraphMetadata(Fields):
     graph_id: Text | None = None
 
@@ -260,28 +254,35 @@ class LangGraphNewThreadBody(Fields):
     if_exists: Annotated[Any, says("With `do_nothing` an existing thread is the answer.")] = None
     metadata: Annotated[
         GraphMetadata | None,
-        *_METADATA,
+        *METADATA,
         says("`graph_id`: the graph of a first run that names none. Nothing else is kept."),
     ] = None
 
 
-class LangGraphSearchBody(Fields):
-    limit: Annotated[int, *_bounded(1, MAX_LISTED, LISTED)] | None = None
-    offset: Annotated[int, *_bounded(0, MAX_SEARCHED, 0)] | None = None
+class LangGraphCountBody(Fields):
     status: Annotated[Any, says("`idle`, `busy`, `interrupted` or `error`.")] = None
     metadata: Annotated[
         dict[str, Any] | None,
-        *_METADATA,
+        *METADATA,
         says("`graph_id` or `assistant_id`: a graph. No thread has other metadata."),
     ] = None
+
+
+class LangGraphSearchBody(LangGraphCountBody):
+    limit: Annotated[int, *bounded(1, MAX_LISTED, LISTED)] | None = None
+    offset: Annotated[int, *bounded(0, MAX_SEARCHED, 0)] | None = None
 
 
 class Checkpoint(Fields):
     checkpoint_id: Text | None = None
 
 
+class LangGraphStateBody(Fields):
+    checkpoint: Checkpoint | None = None
+
+
 class LangGraphHistoryBody(Fields):
-    limit: Annotated[int, *_bounded(1, MAX_LISTED, LISTED)] | None = None
+    limit: Annotated[int, *bounded(1, MAX_LISTED, LISTED)] | None = None
     before: Annotated[
         Any, component("LangGraph.Before"), says("A checkpoint: the states before it.")
     ] = None
@@ -314,7 +315,7 @@ async def create_thread(request: ApiRequest) -> Response:
     Runs that name no graph begin on the graph of `metadata`, runs that name another on theirs.
     """
     asked, _ = await request.state["bodies"].read(request, partial(read, LangGraphNewThreadBody))
-    id = asked.thread_id or f"thread_{secrets.token_hex(10)}"
+    id = asked.thread_id or new_thread_id()
     named = asked.metadata.graph_id if asked.metadata else None
     graph = None if named is None else graph_named(request, named)
     entry = await request.state["store"].get(ThreadKey(owner(request), id))
@@ -340,6 +341,25 @@ async def search_threads(request: ApiRequest) -> Response:
     """List threads, newest first."""
     asked, _ = await request.state["bodies"].read(request, partial(read, LangGraphSearchBody))
     limit, offset = asked.limit or LISTED, asked.offset or 0
+    found = await _matching(request, asked, offset + limit)
+    return JSONResponse([_listed(request, one) for one in found[offset : offset + limit]])
+
+
+@Operation(
+    "langgraphCountThreads",
+    Answer(f"The number of threads that match, of the newest {MAX_SEARCHED}.", int),
+    STORAGE | pick("invalid_body"),
+    body=LangGraphCountBody,
+    examples={"all": {}, "those that wait": {"status": "interrupted"}},
+)
+async def count_threads(request: ApiRequest) -> Response:
+    """Count threads."""
+    asked, _ = await request.state["bodies"].read(request, partial(read, LangGraphCountBody))
+    return JSONResponse(len(await _matching(request, asked, MAX_SEARCHED)))
+
+
+async def _matching(request: ApiRequest, asked: LangGraphCountBody, most: int) -> list[ThreadEntry]:
+    """Find the newest threads that a body asks for, `most` of them or some more."""
     graphs, status = request.state["graphs"], asked.status
     # None stands for what no thread has.
     wanted = {
@@ -347,7 +367,7 @@ async def search_threads(request: ApiRequest) -> Response:
         for name, value in (asked.metadata or {}).items()
     }
     if len(wanted) > 1 or None in wanted:
-        return JSONResponse([])
+        return []
     found, cursor = list[ThreadEntry](), None
     for _ in range(MAX_SEARCHED // PAGE_SIZE):
         page = await request.state["store"].page(owner(request), PAGE_SIZE, cursor)
@@ -356,9 +376,9 @@ async def search_threads(request: ApiRequest) -> Response:
             if is_of_graph and status in (None, STATUSES[entry.run_state][0]):
                 found.append(entry)
         cursor = page.cursor
-        if not cursor or len(found) >= offset + limit:
+        if not cursor or len(found) >= most:
             break
-    return JSONResponse([_listed(request, one) for one in found[offset : offset + limit]])
+    return found
 
 
 @Operation(
@@ -390,12 +410,17 @@ async def delete_thread(request: ApiRequest) -> Response:
 @Operation("langgraphGetState", _STATE, STORAGE)
 async def get_state(request: ApiRequest) -> Response:
     """Load the newest state of a thread."""
+    return await _state_at(request, None)
+
+
+async def _state_at(request: ApiRequest, checkpoint_id: str | None) -> Response:
+    """The state of a checkpoint; None: the newest."""
     found = await find_thread(request)
     if found is None or not found.entry.run_id:
         return JSONResponse(snapshot.empty_state())
     entry, thread = found
     count = len(thread.messages)
-    if (checkpoint_id := request.path_params.get("checkpoint_id")) is not None:
+    if checkpoint_id is not None:
         thread = await branch_at(request, found, checkpoint_id)
         count = snapshot.boundary(thread.messages, checkpoint_id)
     return await _state_response(thread, count, snapshot.state(thread, count, entry.updated_at))
@@ -404,7 +429,20 @@ async def get_state(request: ApiRequest) -> Response:
 @Operation("langgraphGetStateAt", _STATE, STORAGE | pick("unknown_checkpoint"))
 async def get_state_at(request: ApiRequest) -> Response:
     """Load the state of a checkpoint."""
-    return await get_state(request)
+    return await _state_at(request, request.path_params["checkpoint_id"])
+
+
+@Operation(
+    "langgraphPostState",
+    _STATE,
+    STORAGE | pick("invalid_body", "invalid_text", "unknown_checkpoint"),
+    body=LangGraphStateBody,
+    examples={"the newest": {}, "of a checkpoint": {"checkpoint": {"checkpoint_id": "start"}}},
+)
+async def get_state_of_checkpoint(request: ApiRequest) -> Response:
+    """Load the state of the checkpoint that the body names, or the newest."""
+    asked, _ = await request.state["bodies"].read(request, partial(read, LangGraphStateBody))
+    return await _state_at(request, asked.checkpoint.checkpoint_id if asked.checkpoint else None)
 
 
 @Operation(
