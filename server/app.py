@@ -282,7 +282,7 @@ async def _wired(
             hooks,
             workers,
         ),
-        reader=RunReader(graphs, store, logs),
+        reader=RunReader(graphs, store, logs, hooks.versions),
         graphs=graphs,
         models=served_models,
         client_values=settings.client_context,

@@ -2,8 +2,8 @@
 
 An extension is a subclass of `Extension` that overrides what it contributes. The kinds are a closed
 set: settings, tables, routes, middleware, wire formats, commands, the search over the list of
-threads, `open`, and hooks on the life of a run. An extension never gets the server itself, and
-cannot change what a model said. docs/extensions.md has a complete example.
+threads, the versions of messages, `open`, and hooks on the life of a run. An extension never gets
+the server itself, and cannot change what a model said. docs/extensions.md has a complete example.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, TypeVar
 
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AnyMessage
+from langchain_core.messages import AnyMessage, HumanMessage
 from pydantic_settings import BaseSettings
 from sqlalchemy import Connection, MetaData
 from sqlalchemy.sql.dml import UpdateBase
@@ -25,6 +25,7 @@ from turnstream.server.turns.audit_records import AuditRecord
 from turnstream.server.turns.chunks import Chunk
 from turnstream.server.turns.header import ThreadKey
 from turnstream.server.turns.message_texts import MessageText, TextChanges
+from turnstream.server.turns.versions import Versions
 
 EXTENSION_API = 1
 """The version of this door. An extension of another version keeps the server from starting."""
@@ -77,6 +78,31 @@ class TokenBudget(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Branch:
+    """The messages of a thread up to a checkpoint."""
+
+    messages: Sequence[AnyMessage]
+    head: str | None
+    """The checkpoint. None: there is none yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Branching:
+    """A run that does not go on from the end of its thread."""
+
+    left: Branch
+    """The thread, as the run leaves it."""
+    followed: Branch
+    """The branch that the run goes on from: the thread, or one that it has left before."""
+    replaced: HumanMessage | None
+    """The message of `followed` in whose place the run asks. None: it goes on from the end."""
+    message_id: str
+    """The id of the message that the run asks: another one, or that of `replaced`."""
+    is_edit: bool
+    """True: it asks in other words."""
+
+
+@dataclass(frozen=True, slots=True)
 class RunSpec:
     """A run that is about to begin; nothing of it is on disk yet."""
 
@@ -97,6 +123,8 @@ class RunSpec:
     """Messages of the thread before the request."""
     follows: str | None
     """The thread's last run before this one. None: it had none."""
+    branching: Branching | None
+    """None: the run goes on from the end of its thread."""
     budget: TokenBudget
 
 
@@ -127,6 +155,21 @@ class WatchedRun(Protocol):
         """Return the changes that the run has made to its thread's texts, for `after_run`. It takes
         time in proportion to the thread. None: nobody has looked at the thread since the run began.
         """
+
+
+class ThreadVersions(Protocol):
+    """The versions of a thread's messages, for one request. Each method takes time in proportion to
+    the messages that it gets, and is called on any thread."""
+
+    def shown(
+        self, messages: Sequence[AnyMessage], thread: Sequence[AnyMessage]
+    ) -> Mapping[str, Versions]:
+        """Return the versions of the messages that have several, by the ids that clients know.
+        `messages` are those of `thread`, or of a branch that it has left."""
+
+    def head(self, version: str, thread: Sequence[AnyMessage]) -> str | None:
+        """Return the last checkpoint of the branch that has a version. None: `thread` has it.
+        Raises `turnstream.server.turns.versions.unknown_version`."""
 
 
 class Threads(Protocol):
@@ -201,6 +244,11 @@ class Extension:
     Refusal, or returns the names of the tools to which it narrows the run (None: all that the
     caller may use). It has `GUARD_SECONDS`: a guard that is late, or raises anything else, refuses
     the run with `guard_failed`. The tools of a graph of one's own cannot be narrowed.
+
+    `run_begins` is called when the guards have admitted a run. The writes that it returns, at most
+    `MAX_WRITES`, are part of the transaction that stores the beginning. It has `GUARD_SECONDS`, and
+    fails as a guard does. Its writes stay where the beginning is taken back since the request could
+    not be saved, and where a crash comes between the two.
 
     `watch` is called as a run begins, in the context that the run has to itself, and returns the
     run's watcher or None. A watcher is fed from a queue of `MAX_QUEUED` batches; a batch that finds
@@ -278,8 +326,17 @@ class Extension:
         """Work beside the requests as long as the server serves."""
         yield
 
+    async def versions(self, key: ThreadKey) -> ThreadVersions:
+        """Return the versions of a thread's messages. One extension may keep them. Raises
+        StorageUnavailable."""
+        raise NotImplementedError
+
     async def before_run(self, spec: RunSpec) -> Collection[str] | None:
         """Admit a run, narrow it or refuse it."""
+
+    async def run_begins(self, spec: RunSpec) -> Sequence[Write]:  # noqa: ARG002
+        """Return writes for the transaction that stores the beginning of a run."""
+        return ()
 
     def watch(self, run: WatchedRun) -> Watch | None:
         """Return the watcher of a run that begins."""

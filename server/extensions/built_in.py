@@ -8,6 +8,7 @@ from turnstream.server.extensions.openapi import OpenApiExtension, OpenApiSettin
 from turnstream.server.extensions.search import SearchExtension, SearchSettings
 from turnstream.server.extensions.titles import TitleSettings, TitlesExtension
 from turnstream.server.extensions.traces import TracesExtension, TracesSettings
+from turnstream.server.extensions.versions import VersionsExtension, VersionsSettings
 from turnstream.server.settings import Settings
 
 BUILT_IN = (
@@ -18,6 +19,7 @@ BUILT_IN = (
     SearchExtension,
     TitlesExtension,
     TracesExtension,
+    VersionsExtension,
 )
 
 
@@ -30,6 +32,7 @@ class ServerSettings(
     FeedbackSettings,
     OpenApiSettings,
     SearchSettings,
+    VersionsSettings,
 ):
     """Serve a LangGraph graph to browsers.
 

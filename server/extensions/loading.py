@@ -13,7 +13,7 @@ from pydantic_settings import BaseSettings, CliApp, NoDecode, SettingsConfigDict
 from turnstream.graphs.user_modules import own_object
 from turnstream.server.extensions.base import EXTENSION_API, Extension, ExtensionError
 from turnstream.server.extensions.built_in import BUILT_IN, ServerSettings
-from turnstream.server.extensions.recording import overriding
+from turnstream.server.extensions.recording import the_one
 from turnstream.server.settings import Settings
 from turnstream.server.storage.extension_tables import ExtensionTables
 from turnstream.server.storage.search import Search
@@ -103,11 +103,8 @@ def switched_on(extensions: Sequence[ExtensionType], settings: Settings) -> tupl
 def search_of(extensions: Sequence[Extension]) -> Callable[[str], Search] | None:
     """Return what parses a search over the list of threads. None: no extension does. Raises
     ExtensionError if several do."""
-    searching = overriding(extensions, Extension.search)
-    if len(searching) > 1:
-        names = " and ".join(each.name for each in searching)
-        raise ExtensionError(f"the extensions {names} all search the list of threads: leave one on")
-    return searching[0].search if searching else None
+    searching = the_one(extensions, Extension.search, "search the list of threads")
+    return searching.search if searching else None
 
 
 def tables_of(extensions: Sequence[Extension]) -> list[ExtensionTables]:

@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Callable, Sequence
 
-from turnstream.server.extensions.base import MAX_WRITES, Extension, Write
+from turnstream.server.extensions.base import MAX_WRITES, Extension, ExtensionError, Write
 from turnstream.server.storage.also import Also
 from turnstream.server.storage.extension_writes import tolerated
 from turnstream.server.turns.audit_records import AuditRecord
@@ -48,6 +48,18 @@ def in_order(extensions: Sequence[Extension]) -> list[Extension]:
 def overriding(extensions: Sequence[Extension], hook: Callable[..., object]) -> list[Extension]:
     name = hook.__name__
     return [each for each in extensions if getattr(type(each), name) is not hook]
+
+
+def the_one(
+    extensions: Sequence[Extension], hook: Callable[..., object], deed: str
+) -> Extension | None:
+    """Return the extension that has a hook of which there may be one. None: none has it. Raises
+    ExtensionError if several do."""
+    found = overriding(extensions, hook)
+    if len(found) > 1:
+        names = " and ".join(each.name for each in found)
+        raise ExtensionError(f"the extensions {names} all {deed}: leave one on")
+    return found[0] if found else None
 
 
 def joined(extension: Extension, writes: Sequence[Write]) -> Also:

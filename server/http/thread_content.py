@@ -9,6 +9,7 @@ from langchain_core.messages import ToolCall
 from pydantic import Field
 from typing_extensions import TypedDict
 
+from turnstream.server.extensions.base import ThreadVersions
 from turnstream.server.formats import WireFormat
 from turnstream.server.formats.metadata import interrupt_json
 from turnstream.server.http.operations import component, says
@@ -17,7 +18,6 @@ from turnstream.server.http.state import ApiRequest
 from turnstream.server.http.thread_listing import ThreadEntryJson
 from turnstream.server.runs.reader import LoggedRun, RunReader
 from turnstream.server.runs.thread_state import ThreadState
-from turnstream.server.runs.versions import Path, VersionTree
 from turnstream.server.runs.waiting_approvals import waiting_approvals
 from turnstream.server.storage.interfaces import ThreadEntry, WaitingApproval
 from turnstream.server.turns.graph_state import Values
@@ -114,39 +114,37 @@ class _Loading:
     async def content(self, entry: ThreadEntry, version: str | None) -> Content:
         is_live = entry.run_state == "live"
         live = await self.reader.find_live(self.key, entry.run_id) if is_live else None
-        tree = await self.reader.versions(self.key)
+        kept = await self.reader.versions(self.key)
         if version is not None:
-            branch, now = await self._branch(entry, live, tree, version)
+            branch, thread = await self._branch(entry, live, kept, version)
             if branch is not None:
-                turns, rest = await self._at_rest(branch, tree, now)
+                turns, rest = await self._at_rest(branch, kept, thread)
                 return turns, {**rest, "version": version}
         if live is not None:
-            return await self._so_far(live, tree)
-        return await self._at_rest(await self.reader.state(self.key, entry.graph), tree)
+            return await self._so_far(live, kept)
+        state = await self.reader.state(self.key, entry.graph)
+        return await self._at_rest(state, kept, state)
 
     async def _branch(
-        self, entry: ThreadEntry, live: LoggedRun | None, tree: VersionTree, version: str
-    ) -> tuple[ThreadState | None, Path]:
-        """The branch that has the version, None if it is the thread's own; and the thread's
-        versions. Raises InvalidRequest."""
+        self, entry: ThreadEntry, live: LoggedRun | None, kept: ThreadVersions, version: str
+    ) -> tuple[ThreadState | None, ThreadState]:
+        """The branch that has the version, None if it is the thread's own; and the thread. Raises
+        InvalidRequest."""
         reader, graph = self.reader, entry.graph
         state = await (reader.state_before(live.header) if live else reader.state(self.key, graph))
-        now = await beside_loop(len(state.messages), partial(tree.path, state.messages))
-        named = tree.find(version, now)
-        if named is None or named.head is None:
-            return None, now
-        return await reader.at_head(self.key, graph, named.head), now
+        find = partial(kept.head, version, state.messages)
+        head = await beside_loop(len(state.messages), find)
+        return (None if head is None else await reader.at_head(self.key, graph, head)), state
 
     async def _at_rest(
-        self, state: ThreadState, tree: VersionTree, now: Path | None = None
+        self, state: ThreadState, kept: ThreadVersions, thread: ThreadState
     ) -> Content:
-        """`now` has the thread's versions if the state is that of a branch that it has left."""
-        return await beside_loop(len(state.messages), partial(self._shown, state, tree, now))
+        """`state` is that of the thread, or of a branch that it has left."""
+        return await beside_loop(len(state.messages), partial(self._shown, state, kept, thread))
 
-    def _shown(self, state: ThreadState, tree: VersionTree, now: Path | None) -> Content:
+    def _shown(self, state: ThreadState, kept: ThreadVersions, thread: ThreadState) -> Content:
         waiting = [_asked(approval) for approval in waiting_approvals(state, self.key)]
-        path = tree.path(state.messages)
-        versions = tree.shown(path, path if now is None else now)
+        versions = kept.shown(state.messages, thread.messages)
         turns, has_earlier = self.reader.page(state, self.page, versions)
         rest = self._rest(state, state.graph_state, None, has_earlier=has_earlier)
         if waiting:
@@ -156,8 +154,8 @@ class _Loading:
         rest.update(cast("ThreadRestJson", self.format.waiting(turns, state.interrupts)))
         return turns, rest
 
-    async def _so_far(self, run: LoggedRun, tree: VersionTree) -> Content:
-        progress = await self.reader.progress(run, self.page, tree)
+    async def _so_far(self, run: LoggedRun, kept: ThreadVersions) -> Content:
+        progress = await self.reader.progress(run, self.page, kept)
         thread_id, run_id = self.key.thread_id, run.header.run_id
         live: LiveRunJson = {
             "id": run_id,

@@ -24,7 +24,6 @@ from turnstream.server.runs.interrupts import asked, breakpoints, takes_bare_ans
 from turnstream.server.runs.saver import Checkpointer, Writes, forget_bare_answer, put_beginning
 from turnstream.server.runs.speakers import Speakers
 from turnstream.server.runs.thread_state import ThreadState
-from turnstream.server.runs.versions import VersionTree
 from turnstream.server.storage.interfaces import ThreadStore
 from turnstream.server.turns.chunks import Interrupt
 from turnstream.server.turns.header import ThreadKey
@@ -246,10 +245,6 @@ class Checkpoints:
     async def left_heads(self, key: ThreadKey) -> Sequence[str]:
         """The last checkpoints of the branches that the thread has left, the latest first."""
         return (await self._saver.heads(key.checkpoint_key, MAX_LEFT_BRANCHES + 1))[1:]
-
-    async def versions(self, key: ThreadKey) -> VersionTree:
-        """Return the versions of the thread's turns."""
-        return VersionTree(await self._store.versions(key))
 
     async def with_input(self, key: ThreadKey) -> ThreadState:
         """A thread that a crash has left, with what its last request brought: if no step has read

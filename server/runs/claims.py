@@ -24,7 +24,6 @@ from turnstream.server.storage.interfaces import (
     ThreadEntry,
     ThreadStore,
 )
-from turnstream.server.storage.kept_versions import NO_CHANGES
 from turnstream.server.storage.run_logs import RunLog, RunLogs
 from turnstream.server.turns.header import ThreadKey
 from turnstream.server.turns.requests import IdempotencyKey
@@ -180,7 +179,7 @@ class Claims:
             held.thread,
             self._interrupted(held.key, run_id),
             closes_approvals=held.plan is not None and held.plan.closes_approvals,
-            versions=held.plan.versions if held.plan else NO_CHANGES,
+            words=held.plan.first_words if held.plan else None,
         )
 
     async def release(self, run_id: str, write: Write) -> None:

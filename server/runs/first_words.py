@@ -7,8 +7,7 @@ from langchain_core.messages import AnyMessage
 from turnstream.graphs.history import from_user
 from turnstream.server.runs.transcript import user_content
 from turnstream.server.storage.interfaces import ThreadStore
-from turnstream.server.storage.kept_versions import FirstWords
-from turnstream.server.storage.titles import is_first_title, short_title
+from turnstream.server.storage.titles import FirstWords, is_first_title, short_title
 from turnstream.server.turns.header import ThreadKey
 from turnstream.server.turns.requests import UserMessage
 

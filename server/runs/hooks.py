@@ -20,13 +20,21 @@ from turnstream.server.extensions.base import (
     Watch,
     WatchedRun,
 )
-from turnstream.server.extensions.recording import AuditRecorder, in_order, joined, overriding
+from turnstream.server.extensions.recording import (
+    AuditRecorder,
+    in_order,
+    joined,
+    overriding,
+    the_one,
+)
 from turnstream.server.runs.message_texts import changes
 from turnstream.server.runs.run import Run
 from turnstream.server.runs.run_audit import RunAudit
 from turnstream.server.runs.start import RunStart
 from turnstream.server.runs.transcript import user_content
+from turnstream.server.runs.versions import VersionsOf, no_versions
 from turnstream.server.storage.also import Also
+from turnstream.server.storage.interfaces import StorageUnavailable
 from turnstream.server.turns.chunks import Chunk, Done
 from turnstream.server.turns.header import ThreadKey
 from turnstream.server.turns.message_texts import TextChanges
@@ -41,19 +49,23 @@ logger = logging.getLogger(__name__)
 
 
 class GuardFailed(Exception):
-    """A guard could not be asked, so the run is refused."""
+    """An extension that a run waits for has failed, so the run is refused."""
 
 
 class RunHooks:
-    """The hooks of the extensions that are on, in their declared order."""
+    """The hooks of the extensions that are on, in their declared order. Raises ExtensionError if
+    several keep versions."""
 
     def __init__(self, extensions: Sequence[Extension] = ()) -> None:
         ordered = in_order(extensions)
         self._guards = overriding(ordered, Extension.before_run)
+        self._beginning = overriding(ordered, Extension.run_begins)
         self._watching = overriding(ordered, Extension.watch)
         self._after = overriding(ordered, Extension.after_run)
         self._deleting = overriding(ordered, Extension.thread_deleted)
         self._titling = overriding(ordered, Extension.thread_titled)
+        keeping = the_one(ordered, Extension.versions, "keep the versions of messages")
+        self.versions: VersionsOf = keeping.versions if keeping else no_versions
         self.recorder = AuditRecorder(ordered)
         self.audit = RunAudit(self.recorder)
         self._feeds = set[_Feed]()
@@ -75,6 +87,22 @@ class RunHooks:
                 logger.exception("extension %(extension)s refuses run %(run)s by failing", named)
                 raise GuardFailed from None
         return start
+
+    async def run_begins(self, start: RunStart) -> Also:
+        """Return the writes that join the transaction of a run's beginning. Raises GuardFailed,
+        StorageUnavailable."""
+        also = list[Callable[..., object]]()
+        for extension in self._beginning:
+            try:
+                writing = extension.run_begins(_spec(start))
+                also += joined(extension, await _in_time(GUARD_SECONDS, writing))
+            except StorageUnavailable:
+                raise
+            except Exception:
+                named = {"extension": extension.name, "run": start.run_id}
+                logger.exception("extension %(extension)s refuses run %(run)s by failing", named)
+                raise GuardFailed from None
+        return also
 
     def begin(self, run: Run) -> "HookedRun":
         """Begin to watch a run, in the context that the run has to itself."""
@@ -281,6 +309,7 @@ def _spec(start: RunStart) -> RunSpec:
         text=UserMessage(user_content(asked[-1])).text if asked else "",
         messages_before=len(plan.before.messages),
         follows=start.follows,
+        branching=plan.branching,
         budget=start.rights,
     )
 

@@ -22,6 +22,7 @@ from turnstream.graphs import stored, stored_user
 from turnstream.graphs.answers import client_view, failed
 from turnstream.graphs.result_view import shows_marked
 from turnstream.graphs.state import add_messages_in_order
+from turnstream.server.extensions.base import Branching
 from turnstream.server.runs.approvals import (
     MAY_HAVE_RUN,
     Decided,
@@ -38,7 +39,7 @@ from turnstream.server.runs.interrupts import resume_command
 from turnstream.server.runs.thread_changes import ThreadBefore
 from turnstream.server.runs.thread_state import ThreadState
 from turnstream.server.runs.transcript import assistant_id, last_spoken, last_turn_id
-from turnstream.server.storage.kept_versions import NO_CHANGES, VersionChanges
+from turnstream.server.storage.titles import FirstWords
 from turnstream.server.turns.chunks import ToolApproval, ToolSettled
 from turnstream.server.turns.requests import (
     ImageContent,
@@ -76,8 +77,11 @@ class Plan:
     """The answers to interrupts: the graph goes on from where it stopped to ask."""
     discarded: tuple[str, ...] = ()
     """The interrupts that the request goes past."""
-    versions: VersionChanges = NO_CHANGES
-    """The changes of the run to the versions of the thread's turns."""
+    branching: Branching | None = None
+    """The branch that the run leaves, and the one that it goes on from. None: it goes on from the
+    end of the thread."""
+    first_words: FirstWords | None = None
+    """None: the thread begins as before."""
     base: str | None = None
     """The thread's newest checkpoint as the run begins: a newer one has what the request brought.
     None: there is none."""

@@ -6,6 +6,7 @@ from typing import Any
 
 from langchain_core.messages import AnyMessage
 
+from turnstream.server.extensions.base import Branch, Branching
 from turnstream.server.runs.approvals import Decider
 from turnstream.server.runs.branches import BranchPoint, branch_point, with_answers
 from turnstream.server.runs.checkpoints import Checkpoints
@@ -14,7 +15,7 @@ from turnstream.server.runs.interrupts import check_goes_past
 from turnstream.server.runs.plan import Plan, plan
 from turnstream.server.runs.review_answers import resuming
 from turnstream.server.runs.thread_state import ThreadState
-from turnstream.server.runs.versions import Begun, Left, changes
+from turnstream.server.runs.versions import VersionsOf
 from turnstream.server.turns.header import ThreadKey
 from turnstream.server.turns.requests import InvalidRequest, TurnRequest
 from turnstream.tools.catalogue import Catalogue
@@ -25,6 +26,7 @@ async def prepare(
     key: ThreadKey,
     request: TurnRequest,
     checkpoints: Checkpoints,
+    versions: VersionsOf,
     catalogue: Catalogue,
     decider: Decider,
     max_bytes: int,
@@ -37,7 +39,7 @@ async def prepare(
     """
     state = await checkpoints.load(key) if request.thread_id else checkpoints.new_thread()
     await beside_loop(len(state.messages), partial(_check_size, state, max_bytes))
-    request = await _of_version(request, key, state, checkpoints)
+    request = await _of_version(request, key, state, versions)
     if request.approvals or not request.resume:
         request = resuming(request, state.interrupts if request.head is None else ())
     if not request.resume:
@@ -59,16 +61,15 @@ async def prepare(
 
 
 async def _of_version(
-    request: TurnRequest, key: ThreadKey, state: ThreadState, checkpoints: Checkpoints
+    request: TurnRequest, key: ThreadKey, state: ThreadState, versions: VersionsOf
 ) -> TurnRequest:
     """The request with the head of the branch that has the version it names, if that is not the
     thread's own. Raises InvalidRequest."""
     if request.version is None:
         return request
-    tree = await checkpoints.versions(key)
-    path = await beside_loop(len(state.messages), partial(tree.path, state.messages))
-    version = tree.find(request.version, path)
-    return request if version is None else replace(request, head=version.head)
+    kept, thread = await versions(key), state.messages
+    head = await beside_loop(len(thread), partial(kept.head, request.version, thread))
+    return request if head is None else replace(request, head=head)
 
 
 def _check_size(state: ThreadState, max_bytes: int) -> None:
@@ -123,18 +124,14 @@ async def _plan_on(
     planned = await beside_loop(len(before.messages), planning)
     if point is None:
         return planned
-    tree, left = await checkpoints.versions(key), Left(state.messages, state.checkpoint_id)
-    begun = _begun(planned, point, is_edit=request.message is not None)
-    goes_on = Left(branch.messages, branch.checkpoint_id)
-    changing = partial(changes, tree, left, goes_on, begun)
-    versions = await beside_loop(len(state.messages), changing)
+    branching = Branching(
+        left=Branch(state.messages, state.checkpoint_id),
+        followed=Branch(branch.messages, branch.checkpoint_id),
+        replaced=point.message,
+        message_id=planned.user_message_id,
+        is_edit=request.message is not None,
+    )
     after = [*planned.before.messages, *(planned.new or ())]
     begins = partial(changed_words, state.messages, after)
     words = await beside_loop(len(state.messages), begins)
-    return replace(planned, versions=replace(versions, first_words=words))
-
-
-def _begun(planned: Plan, point: BranchPoint, *, is_edit: bool) -> Begun | None:
-    if point.message is None or point.version is None:
-        return None
-    return Begun(point.version, point.message, planned.user_message_id, is_edit)
+    return replace(planned, branching=branching, first_words=words)

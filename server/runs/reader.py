@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator, Collection
 from dataclasses import dataclass, replace
 from functools import partial
 
+from turnstream.server.extensions.base import ThreadVersions
 from turnstream.server.runs.served_graphs import ServedGraphs
 from turnstream.server.runs.thread_state import ThreadState
 from turnstream.server.runs.transcript import Transcript
@@ -14,7 +15,8 @@ from turnstream.server.runs.versions import (
     NO_OTHERS,
     NO_VERSIONS,
     ShownVersions,
-    VersionTree,
+    VersionsOf,
+    no_versions,
     with_empty_answer,
     with_versions,
 )
@@ -54,10 +56,19 @@ class Progress:
 
 
 class RunReader:
-    def __init__(self, graphs: ServedGraphs, store: ThreadStore, logs: RunLogs) -> None:
+    """`versions` returns the versions of a thread's messages."""
+
+    def __init__(
+        self,
+        graphs: ServedGraphs,
+        store: ThreadStore,
+        logs: RunLogs,
+        versions: VersionsOf = no_versions,
+    ) -> None:
         self._graphs = graphs
         self._store = store
         self._logs = logs
+        self.versions = versions
 
     async def live(self, key: ThreadKey) -> LoggedRun | None:
         """The thread's live run; of one whose request is being checked it awaits the outcome."""
@@ -130,10 +141,6 @@ class RunReader:
             turns = with_empty_answer(turns, versions)
         return with_versions(turns, versions), places.start > 0
 
-    async def versions(self, key: ThreadKey) -> VersionTree:
-        """Return the versions of the thread's turns."""
-        return VersionTree(await self._store.versions(key))
-
     async def at_head(self, key: ThreadKey, graph: str | None, head: str) -> ThreadState:
         """A branch that the thread has left, by its last checkpoint."""
         state = await self._graphs.checkpoints(graph).load(key, head)
@@ -145,18 +152,18 @@ class RunReader:
 
     async def before(self, header: RunHeader) -> tuple[tuple[Turn, ...], Values | None]:
         """The same, and what clients saw then of the graph's state."""
-        state, tree = await self.state_before(header), await self.versions(header.key)
+        state, kept = await self.state_before(header), await self.versions(header.key)
 
         def turns() -> tuple[Turn, ...]:
             transcript = _transcript(state, running=True, live_run_id=header.run_id)
-            return with_versions(transcript.turns(), tree.of(state.messages))
+            return with_versions(transcript.turns(), kept.shown(state.messages, state.messages))
 
         return await beside_loop(len(state.messages), turns), state.graph_state
 
     async def progress(
-        self, run: LoggedRun, page: TurnPage = WHOLE, tree: VersionTree = NO_VERSIONS
+        self, run: LoggedRun, page: TurnPage = WHOLE, versions: ThreadVersions = NO_VERSIONS
     ) -> Progress:
-        """`tree` has the versions of the thread's turns. Raises InvalidRequest if the thread has no
+        """`versions` are those of the thread's messages. Raises InvalidRequest if the thread has no
         such page."""
         header, before = run.header, await self.state_before(run.header)
         length = len(before.messages)
@@ -177,7 +184,8 @@ class RunReader:
         turns = await beside_loop(length, partial(transcript.turns, shown))
         if len(ids) in places:
             turns += (accumulate(chunks, header.message_id, earlier),)
-        turns = with_versions(turns, await beside_loop(length, partial(tree.of, before.messages)))
+        kept = partial(versions.shown, before.messages, before.messages)
+        turns = with_versions(turns, await beside_loop(length, kept))
         first_part = sum(len(step.parts) for step in earlier)
         values = None if before.graph_state is None else state_after(chunks, before.graph_state)
         return Progress(before, turns, first_part, len(chunks), values, places.start > 0)

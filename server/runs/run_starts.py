@@ -19,6 +19,7 @@ from turnstream.server.runs.setup_hash import setup_hash
 from turnstream.server.runs.start import RunSettings, RunStart
 from turnstream.server.runs.thread_version import UnknownThread, check_version
 from turnstream.server.runs.tool_choice import narrowed
+from turnstream.server.runs.versions import VersionsOf
 from turnstream.server.turns.header import ThreadKey
 from turnstream.server.turns.requests import TurnRequest
 from turnstream.server.users.principal import Principal
@@ -36,6 +37,7 @@ class RunStarts:
     classifier: Classifier
     settings: RunSettings
     catalogue: CurrentCatalogue
+    versions: VersionsOf
 
     async def check_new(
         self,
@@ -85,7 +87,13 @@ class RunStarts:
         # A graph of somebody's own was built with the tools of its choice.
         offered = catalogue if is_built_in else None
         plan = await prepare(
-            run.key, request, checkpoints, catalogue, decider, settings.max_thread_bytes
+            run.key,
+            request,
+            checkpoints,
+            self.versions,
+            catalogue,
+            decider,
+            settings.max_thread_bytes,
         )
         model = self.models.choose(request, checkpoints.attached, plan, rights)
         model_name = self.models.name_of(model) if is_built_in else None

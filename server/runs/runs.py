@@ -69,7 +69,9 @@ class Runs:
         self._hooks = hooks or RunHooks()
         self._graphs = graphs
         catalogue = catalogue or CurrentCatalogue(classifier.catalogue)
-        self._starts = RunStarts(graphs, models, classifier, settings, catalogue)
+        self._starts = RunStarts(
+            graphs, models, classifier, settings, catalogue, self._hooks.versions
+        )
         self._held_calls = catalogue.held_calls
         self._store = store
         self._settings = settings
@@ -84,7 +86,7 @@ class Runs:
         )
         self.others = join(workers, self._claims, forgetting, classifier, settings)
         """None: this process has the database to itself."""
-        self._reader = RunReader(graphs, store, logs)
+        self._reader = RunReader(graphs, store, logs, self._hooks.versions)
         self._busy = BusyThreads(self._claims, self._reader, store, self.others)
         self.deletions = Deletions(store, forgetting, self._busy.end)
         self._lives = Lives(
@@ -176,7 +178,7 @@ class Runs:
             await self._capacity.take_new_thread(start.rights)
         title = request.message.title if request.message else ""
         audit = self._hooks.audit
-        also = audit.started(start, by.id)
+        also = [*audit.started(start, by.id), *await self._hooks.run_begins(start)]
         self._claims.set_plan(claim.run_id, start.plan)
         await self._store.begin_run(
             claim.key,
@@ -187,7 +189,7 @@ class Runs:
             # Without new messages, a newer checkpoint comes only when the graph has worked.
             base=None if start.plan.new is None else start.plan.base or "",
             closes_approvals=start.plan.closes_approvals,
-            versions=start.plan.versions,
+            words=start.plan.first_words,
         )
         goes_on = start.plan.new is None and start.plan.point is None
         self._held_calls.begin_run(claim.key.checkpoint_key, goes_on=goes_on)

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from turnstream.server.storage.also import Also
-from turnstream.server.storage.kept_versions import NO_CHANGES, KeptVersions, VersionChanges
 from turnstream.server.storage.search import Search
+from turnstream.server.storage.titles import FirstWords
 from turnstream.server.storage.unavailable import STORAGE_FAULTS as STORAGE_FAULTS
 from turnstream.server.storage.unavailable import LeaseLost as LeaseLost
 from turnstream.server.storage.unavailable import StorageError as StorageError
@@ -139,7 +139,7 @@ class Hidden:
 ClaimResult = Granted | Held | Repeated | Hidden
 
 
-class ThreadStore(UnfinishedAnswers, KeptVersions, Protocol):
+class ThreadStore(UnfinishedAnswers, Protocol):
     """The list of threads, the claims on them, and what else is not a checkpoint.
 
     Every method is one transaction, and raises StorageUnavailable if that cannot be done. Reading
@@ -177,7 +177,7 @@ class ThreadStore(UnfinishedAnswers, KeptVersions, Protocol):
         also: Also = (),
         *,
         closes_approvals: bool = False,
-        versions: VersionChanges = NO_CHANGES,
+        words: FirstWords | None = None,
     ) -> None:
         """Give the claim back and free its idempotency key: the request is not kept. If the run has
         begun, undo `begin_run`, with its arguments and the `thread` of `Granted`, and perform
@@ -193,14 +193,15 @@ class ThreadStore(UnfinishedAnswers, KeptVersions, Protocol):
         *,
         base: str | None = None,
         closes_approvals: bool = False,
-        versions: VersionChanges = NO_CHANGES,
+        words: FirstWords | None = None,
     ) -> None:
         """Move the thread to the top of the list as live, on this graph. `base` is its newest
         checkpoint, empty if it has none: a newer one has what the run's request brought. None: it
         does not tell. A thread that is new gets
         the title: on one line, cut to 60 characters, with a number behind it if another thread of
         the owner has it. `closes_approvals`: none of its calls waits for an approval any more.
-        `versions` change with it; a title of the thread's first words follows these."""
+        `words`: the thread begins with others; a title that it got of those before follows
+        them."""
 
     async def end_run(
         self,

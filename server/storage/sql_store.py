@@ -14,7 +14,6 @@ from turnstream.server.storage import (
     idle_threads,
     thread_list,
     thread_pages,
-    turn_versions,
     unfinished,
 )
 from turnstream.server.storage.also import Also, perform
@@ -29,10 +28,10 @@ from turnstream.server.storage.interfaces import (
     ThreadRunState,
     WaitingApproval,
 )
-from turnstream.server.storage.kept_versions import NO_CHANGES, TurnVersion, VersionChanges
 from turnstream.server.storage.retention import IdleThread
 from turnstream.server.storage.search import Search
 from turnstream.server.storage.thread_pages import Listed
+from turnstream.server.storage.titles import FirstWords
 from turnstream.server.storage.write_meter import WriteMeter
 from turnstream.server.turns.chunks import Disposition
 from turnstream.server.turns.header import ThreadKey
@@ -140,14 +139,15 @@ class SqlStore(ABC):
         also: Also = (),
         *,
         closes_approvals: bool = False,
-        versions: VersionChanges = NO_CHANGES,
+        words: FirstWords | None = None,
     ) -> None:
         def refuse(connection: Connection) -> None:
             if not self.release_claim(connection, key, run_id):
                 return
             claims.forget_requests(connection, run_id)
             if thread_list.undo_run(connection, key, run_id, thread):
-                _change_versions(connection, key, versions.undone())
+                if words:
+                    thread_list.follow_words(connection, key, words.undone())
                 if closes_approvals:
                     approvals.reopen(connection, key)
                 perform(connection, also)
@@ -164,11 +164,12 @@ class SqlStore(ABC):
         *,
         base: str | None = None,
         closes_approvals: bool = False,
-        versions: VersionChanges = NO_CHANGES,
+        words: FirstWords | None = None,
     ) -> None:
         def begin(connection: Connection) -> None:
             thread_list.begin_run(connection, key, run_id, title, graph, base)
-            _change_versions(connection, key, versions)
+            if words:
+                thread_list.follow_words(connection, key, words)
             if closes_approvals:
                 approvals.close(connection, key)
             perform(connection, also)
@@ -267,7 +268,6 @@ class SqlStore(ABC):
             claims.remove_thread(connection, key)
             approvals.remove_thread(connection, key)
             unfinished.remove(connection, key)
-            turn_versions.remove(connection, key)
             extension_tables.remove_thread(connection, key)
 
         await self.write_claimed(key, None, remove)
@@ -318,9 +318,6 @@ class SqlStore(ABC):
     async def approval(self, id: str) -> WaitingApproval | None:
         return await self.read(approvals.get, id)
 
-    async def versions(self, key: ThreadKey) -> Sequence[TurnVersion]:
-        return await self.read(turn_versions.get, key)
-
     async def put_words(self, key: ThreadKey, run_id: str, words: str) -> None:
         await self.write_claimed(key, run_id, unfinished.put, key, run_id, words)
 
@@ -333,9 +330,3 @@ class SqlStore(ABC):
 
 def _nothing(_key: ThreadKey, _title: str) -> Also:
     return ()
-
-
-def _change_versions(connection: Connection, key: ThreadKey, versions: VersionChanges) -> None:
-    turn_versions.change(connection, key, versions)
-    if versions.first_words:
-        thread_list.follow_words(connection, key, versions.first_words)

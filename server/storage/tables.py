@@ -194,6 +194,8 @@ def create(connection: Connection) -> None:
                 index.create(connection)
     if "thread_texts" in known and "search_texts" not in known:
         _give_texts_to_search(connection)
+    if "turn_versions" in known:
+        _give_versions_away(connection)
 
 
 def _names(connection: Connection) -> set[str]:
@@ -227,6 +229,13 @@ def _give_texts_to_search(connection: Connection) -> None:
         connection.exec_driver_sql(statement)
     if connection.exec_driver_sql(has_fts5).first():  # Otherwise SQLite cannot drop it.
         connection.exec_driver_sql("DROP TABLE IF EXISTS thread_words")
+
+
+def _give_versions_away(connection: Connection) -> None:
+    """Give the table of versions, which was one of ours, to the extension `versions`."""
+    connection.exec_driver_sql(
+        "INSERT INTO extensions VALUES ('versions', 1, 'turn_versions') ON CONFLICT DO NOTHING"
+    )
 
 
 def keep_cursor_secret(connection: Connection) -> None:

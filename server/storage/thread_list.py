@@ -32,9 +32,8 @@ from turnstream.server.storage.interfaces import (
     ThreadRunState,
     TooManyPinned,
 )
-from turnstream.server.storage.kept_versions import FirstWords
 from turnstream.server.storage.tables import activities, threads
-from turnstream.server.storage.titles import is_first_title, short_title
+from turnstream.server.storage.titles import FirstWords, is_first_title, short_title
 from turnstream.server.turns.header import ThreadKey
 
 NO_RUN = ""

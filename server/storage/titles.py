@@ -1,6 +1,7 @@
 """Titles of threads; of those that threads get by themselves no owner has two that are the same."""
 
 import re
+from dataclasses import dataclass
 
 TITLE_CHARS = 60
 
@@ -21,6 +22,17 @@ _SPELLED = (
 )
 """Selectors and joiners that are part of emoji, of Persian words, of words in scripts of India."""
 _LEFT_OUT = re.compile(f"(?P<spelled>{_SPELLED})|{_UNSEEN}+")
+
+
+@dataclass(frozen=True, slots=True)
+class FirstWords:
+    """The words that a thread began with until now, and those that it begins with from now on."""
+
+    before: str
+    after: str
+
+    def undone(self) -> "FirstWords":
+        return FirstWords(self.after, self.before)
 
 
 def one_line(text: str) -> str:

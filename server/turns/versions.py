@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from turnstream.server.turns.requests import InvalidRequest
+
 
 @dataclass(frozen=True, slots=True)
 class Versions:
@@ -11,3 +13,11 @@ class Versions:
     """In the order in which they were made."""
     shown: str
     """The id of the one that is shown."""
+
+
+def unknown_version(version: str) -> InvalidRequest:
+    return InvalidRequest(
+        "unknown_version",
+        f"The thread has no version {version[:100]!r}; GET the thread for those of its messages.",
+        404,
+    )

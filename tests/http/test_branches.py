@@ -2,7 +2,9 @@
 and gone on from."""
 
 import asyncio
+import sqlite3
 from collections.abc import AsyncIterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -425,6 +427,51 @@ async def test_another_graph_keeps_versions_too(tmp_path: Path) -> None:
         thread = await server.http.thread("t1")
         assert said(thread) == ["One", "A", "Two", "B", "More", "E"]
         assert said(await look(server.http, other(thread, 2, 2))) == ["One", "A", "Zwei", "D"]
+
+
+@pytest.mark.one_process
+async def test_without_the_setting_branches_are_left_and_nothing_is_kept_of_them(
+    tmp_path: Path,
+) -> None:
+    async with scripted_server(tmp_path, versions=False) as server:
+        await conversation(server)
+        thread = await server.http.thread("t1")
+        assert (said(thread), versions(thread)) == (["One", "A", "Zwei", "D"], [None] * 4)
+        asked = {"thread_id": "t1", "message": "More", "version": "v1"}
+        assert await problem(server.http, "POST", "/chat", json=asked) == (404, "unknown_version")
+        path, query = "/threads/t1", {"version": "v1"}
+        refused = await problem(server.http, "GET", path, params=query)
+        assert refused == (404, "unknown_version")
+    with closing(sqlite3.connect(tmp_path / "t.db")) as database:
+        names = {name for (name,) in database.execute("SELECT name FROM sqlite_master")}
+    assert "turn_versions" not in names
+    async with scripted_server(tmp_path) as server:
+        await turn(server, "E", regenerate=True)
+        thread = await server.http.thread("t1")
+        assert (said(thread), versions(thread)) == (
+            ["One", "A", "Zwei", "E"],
+            [None, None, None, "2/2"],
+        )
+        assert said(await look(server.http, other(thread, 3, 1))) == ["One", "A", "Zwei", "D"]
+
+
+@pytest.mark.one_process
+async def test_versions_of_a_file_of_before_are_found_and_go_with_their_thread(
+    tmp_path: Path,
+) -> None:
+    async with scripted_server(tmp_path) as server:
+        await conversation(server)
+    with closing(sqlite3.connect(tmp_path / "t.db")) as database, database:
+        database.execute("DELETE FROM extensions WHERE name = 'versions'")
+    async with scripted_server(tmp_path) as server:
+        thread = await server.http.thread("t1")
+        assert versions(thread) == [None, None, "2/2", "2/2"]
+    with closing(sqlite3.connect(tmp_path / "t.db")) as database, database:
+        database.execute("DELETE FROM extensions WHERE name = 'versions'")
+    async with scripted_server(tmp_path, versions=False) as server:
+        await server.http.http.delete("/threads/t1", params={"at_once": "true"})
+    with closing(sqlite3.connect(tmp_path / "t.db")) as database:
+        assert database.execute("SELECT count(*) FROM turn_versions").fetchone() == (0,)
 
 
 @pytest.mark.one_process

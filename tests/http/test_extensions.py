@@ -213,7 +213,20 @@ class CancelledGuard(Toy):
         return None
 
 
-@pytest.mark.parametrize("guard", [SlowGuard, FailingGuard, CancelledGuard])
+class SlowBeginning(Toy):
+    async def run_begins(self, spec: RunSpec) -> Sequence[Write]:  # noqa: ARG002
+        await asyncio.Event().wait()
+        return ()
+
+
+class FailingBeginning(Toy):
+    async def run_begins(self, spec: RunSpec) -> Sequence[Write]:
+        raise ValueError(spec)
+
+
+@pytest.mark.parametrize(
+    "guard", [SlowGuard, FailingGuard, CancelledGuard, SlowBeginning, FailingBeginning]
+)
 async def test_a_guard_that_cannot_answer_refuses(
     tmp_path: Path,
     endpoint: StrictEndpoint,
@@ -224,6 +237,32 @@ async def test_a_guard_that_cannot_answer_refuses(
     async with served(tmp_path, endpoint, guard) as client:
         assert await problem_of(client, {"message": "Hi"}) == (503, "guard_failed")
     assert not endpoint.requests
+
+
+class Beginning(Toy):
+    """Notes what each run begins on."""
+
+    async def run_begins(self, spec: RunSpec) -> Sequence[Write]:
+        row = {"owner": spec.key.owner, "thread_id": spec.key.thread_id, "run_id": spec.run_id}
+        leaves = spec.branching
+        words = [each.text for each in leaves.left.messages] if leaves else []
+        place = leaves.replaced.text if leaves and leaves.replaced else ""
+        return [insert(notes).values(**row, text=" ".join([spec.text, *words, place]))]
+
+    async def after_run(self, *_given: object) -> Sequence[Write]:
+        return ()
+
+
+async def test_what_is_written_as_a_run_begins_is_there_and_knows_the_branch_that_it_leaves(
+    tmp_path: Path, endpoint: StrictEndpoint
+) -> None:
+    endpoint.script(text_reply("A"), text_reply("B"))
+    async with served(tmp_path, endpoint, Beginning) as client:
+        asked = {"id": "m1", "parts": [{"type": "text", "text": "One"}]}
+        await client.turn({"thread_id": "t1", "message": asked})
+        edit = {"message_id": "m1", "message": {**asked, "id": "m2"}}
+        await client.turn({"thread_id": "t1", "edit": edit})
+        assert sorted(await notes_of(client, "t1")) == ["One ", "One One A One"]
 
 
 class Narrowing(Toy):

@@ -60,7 +60,8 @@ async def test_the_example_survives_restarts_an_upgrade_and_forgets_a_deleted_th
     monkeypatch.setenv("PYTHONPATH", str(tmp_path / "site"))
     install(tmp_path, block("python"))
     async with process(tmp_path / "t.db") as server:
-        await until(lambda: b"extensions: audit, openapi, search, words" in b"".join(server.log))
+        on = b"extensions: audit, openapi, search, versions, words"
+        await until(lambda: on in b"".join(server.log))
         await server.client.turn({"message": "What is 6 * 7?", "thread_id": "t1"})
         (count,) = (await get(server, "/words/t1")).json()
         assert count > 0

@@ -12,6 +12,7 @@ from langgraph.checkpoint.base import empty_checkpoint
 
 from tests.support.contracts.search import Searched
 from tests.support.contracts.threads import SECOND, THREAD, begin, ids, run_through
+from tests.support.contracts.versions import Versioned
 from tests.support.pgbouncer import pgbouncer
 from tests.support.postgres_workers import nobody_let_in, query, workers
 from turnstream.server.commands import run
@@ -69,7 +70,7 @@ async def test_texts_of_before_are_found_and_workers_of_before_go_on_with_them(
         "CREATE INDEX thread_texts_words ON thread_texts USING gin (words)",
         "ALTER TABLE threads ADD COLUMN indexed_run VARCHAR",
         "UPDATE threads SET indexed_run = run_id WHERE id = 't1'",
-        "UPDATE turnstream_schema SET version = version - 1",
+        "UPDATE turnstream_schema SET version = 7",
     ):
         query(own_postgres_url, statement)
     add = "INSERT INTO {} (owner, thread_id, message_id, shown_id, text, words) VALUES ({})"
@@ -86,10 +87,29 @@ async def test_texts_of_before_are_found_and_workers_of_before_go_on_with_them(
         assert await searched.found("apples") == []
 
 
+async def test_versions_of_before_are_kept_and_workers_of_before_go_on_with_them(
+    own_postgres_url: PostgresUrl,
+) -> None:
+    version = "'{}', 't1', '{}', 1, NULL, 'v1', 'm1', true, 'c1'"
+    add = f"INSERT INTO turn_versions VALUES ({version})"
+    async with workers(own_postgres_url, 1) as [opened]:
+        await Versioned.open(opened.store)
+    query(own_postgres_url, "DELETE FROM extensions WHERE name = 'versions'")
+    query(own_postgres_url, add.format("ann", "v1"))
+    query(own_postgres_url, "UPDATE turnstream_schema SET version = 8")
+    assert await migrate(own_postgres_url)
+    async with workers(own_postgres_url, 1) as [opened]:
+        with pytest.raises(StorageError, match="extensions drop versions"):
+            await opened.store.open_extensions([], is_shared=True)
+        versioned = await Versioned.open(opened.store)
+        query(own_postgres_url, add.format("ann", "v2"))
+        assert [each.id for each in await versioned.of()] == ["v1", "v2"]
+
+
 async def test_a_database_of_the_first_version_gets_what_it_lacks(
     own_postgres_url: PostgresUrl,
 ) -> None:
-    query(own_postgres_url, "DROP TABLE turn_versions, cursor_secret, extensions")
+    query(own_postgres_url, "DROP TABLE cursor_secret, extensions")
     query(own_postgres_url, "DROP INDEX threads_by_title")
     for column in ("pinned", "archived", "forget_at", "run_base"):
         query(own_postgres_url, f"ALTER TABLE threads DROP COLUMN {column}")
@@ -104,7 +124,6 @@ async def test_a_database_of_the_first_version_gets_what_it_lacks(
         await run_through(opened.store, SECOND, "r2")
         first = await opened.store.page(THREAD.owner, 1)
         assert ids(await opened.store.page(THREAD.owner, 1, first.cursor)) == [THREAD.thread_id]
-        assert await opened.store.versions(THREAD) == []
         assert await opened.store.arrange(THREAD, pinned=True)
 
 

@@ -10,6 +10,8 @@ from tests.support.gated_tools import GatedTools, approvals
 from tests.support.run_chunks import tool_call_message
 from tests.support.scripted_model import Piece, ScriptedModel, finish, text
 from tests.support.waiting import WAIT_SECONDS, HeldMethod
+from turnstream.server.extensions.base import Extension
+from turnstream.server.extensions.versions import VersionsExtension, VersionsSettings
 from turnstream.server.runs.versions import ShownVersions
 from turnstream.server.storage.checkpointer import SqliteCheckpointer
 from turnstream.server.turns.messages import AssistantTurn, Text, Turn, UserTurn
@@ -20,13 +22,18 @@ PAY = tool_call_message(("c1", "pay", '{"word": "rent"}'))
 AGAIN = TurnRequest(branch=Branch("regenerate", None))
 
 
+def on() -> list[Extension]:
+    return [VersionsExtension(VersionsSettings.model_validate({}))]
+
+
 def says(words: str) -> list[Piece]:
     return [text(words), finish()]
 
 
 async def shown(inside: Backend) -> ShownVersions:
-    tree = await inside.reader.versions(key_of())
-    return tree.of(await inside.messages())  # type: ignore[arg-type]
+    kept = await inside.reader.versions(key_of())
+    messages = (await inside.state()).messages
+    return kept.shown(messages, messages)
 
 
 def said(turns: tuple[Turn, ...]) -> list[str]:
@@ -44,7 +51,7 @@ async def test_a_branch_that_never_began_is_no_version(
 ) -> None:
     path = tmp_path / "t.db"
     model = ScriptedModel.of(says("A"), says("B"), says("C"))
-    async with backend(path, model) as before:
+    async with backend(path, model, extensions=on()) as before:
         await before.turn(message("One"))
         await before.turn(message("Two"))
         first_write = HeldMethod(monkeypatch, SqliteCheckpointer, "aput")
@@ -53,7 +60,9 @@ async def test_a_branch_that_never_began_is_no_version(
             await first_write.reached.wait()
         monkeypatch.undo()
         try:
-            async with after_crash(path, ScriptedModel.of(says("D"), says("E"))) as after:
+            async with after_crash(
+                path, ScriptedModel.of(says("D"), says("E")), extensions=on()
+            ) as after:
                 assert said(await after.turns()) == ["One", "A", "Two", "B"]
                 assert await shown(after) == {}
                 run = await after.start(AGAIN)
@@ -70,7 +79,7 @@ async def test_a_branch_that_was_cut_off_before_its_first_word_is_a_version(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "t.db"
-    async with backend(path, ScriptedModel.of(says("A"), says("B"))) as before:
+    async with backend(path, ScriptedModel.of(says("A"), says("B")), extensions=on()) as before:
         await before.turn(message("One"))
         first_writes = HeldMethod(monkeypatch, SqliteCheckpointer, "aput_writes")
         starting = asyncio.create_task(before.start(AGAIN))
@@ -80,7 +89,7 @@ async def test_a_branch_that_was_cut_off_before_its_first_word_is_a_version(
                 pass  # the input is being written beside it
         monkeypatch.undo()
         try:
-            async with after_crash(path, ScriptedModel.of(says("C"))) as after:
+            async with after_crash(path, ScriptedModel.of(says("C")), extensions=on()) as after:
                 assert said(await after.turns()) == ["One"]
                 _, empty = after.reader.page(await after.state(), WHOLE, await shown(after))[0]
                 assert isinstance(empty, AssistantTurn)
@@ -100,7 +109,9 @@ async def test_a_branch_that_was_cut_off_before_its_first_word_is_a_version(
 
 async def test_a_call_of_a_version_is_approved_there_and_runs_once(tmp_path: Path) -> None:
     tools, model = GatedTools(), ScriptedModel.of(PAY, says("B"), says("Paid."))
-    async with backend(tmp_path / "t.db", model, catalogue=tools.catalogue) as inside:
+    async with backend(
+        tmp_path / "t.db", model, catalogue=tools.catalogue, extensions=on()
+    ) as inside:
         await inside.turn(message("Pay"))
         await inside.turn(AGAIN)
         assert (await inside.store.approvals("local", (), 0, 10)).approvals == []
@@ -121,7 +132,9 @@ async def test_a_call_of_a_version_is_approved_there_and_runs_once(tmp_path: Pat
 
 async def test_a_call_that_waits_in_the_thread_waits_in_its_version(tmp_path: Path) -> None:
     tools, model = GatedTools(), ScriptedModel.of(says("A"), PAY, says("B"), says("C"))
-    async with backend(tmp_path / "t.db", model, catalogue=tools.catalogue) as inside:
+    async with backend(
+        tmp_path / "t.db", model, catalogue=tools.catalogue, extensions=on()
+    ) as inside:
         await inside.turn(message("Pay"))
         await inside.turn(AGAIN)
         [waiting] = (await inside.store.approvals("local", (), 0, 10)).approvals

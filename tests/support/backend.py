@@ -21,6 +21,7 @@ from turnstream.graphs.limits import Limits
 from turnstream.graphs.loading import Build
 from turnstream.graphs.result_view import ResultView, own_result
 from turnstream.graphs.rights import UNENFORCED
+from turnstream.server.extensions.base import Extension
 from turnstream.server.extensions.loading import tables_of
 from turnstream.server.extensions.opened import Status, open_all
 from turnstream.server.formats import DEFAULT
@@ -141,6 +142,7 @@ async def backend(
     policy: Policy = NO_POLICY,
     audits: bool = False,
     approval_seconds: float = 0,
+    extensions: Sequence[Extension] = (),
 ) -> AsyncIterator[Backend]:
     """`results` are for another graph; without them clients see what its tools declare."""
     async with (
@@ -148,7 +150,7 @@ async def backend(
         nullcontext(storage.checkpointer) as checkpointer,
         nullcontext(storage.store) as store,
     ):
-        extensions = [recording()] if audits else []
+        extensions = [*extensions, *([recording()] if audits else [])]
         await store.open_extensions(tables_of(extensions), is_shared=False)
         hooks = RunHooks(extensions)
         given = {"limits": limits or Limits(), "system_prompt": system_prompt}
@@ -173,7 +175,7 @@ async def backend(
         )
         models = ServedModels({"test": model})
         runs = Runs(graphs, models, classifier, store, logs, settings, policy, hooks=hooks)
-        reader = RunReader(graphs, store, logs)
+        reader = RunReader(graphs, store, logs, hooks.versions)
         async with open_all(extensions, storage, graphs, Status(runs, hooks), no_model):
             try:
                 yield Backend(checkpoints, runs, reader, catalogue, store)

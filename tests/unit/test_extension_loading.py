@@ -7,7 +7,12 @@ import pytest
 from pydantic import Field, model_validator
 from pydantic_settings import BaseSettings
 
-from turnstream.server.extensions.base import EXTENSION_API, Extension, ExtensionError
+from turnstream.server.extensions.base import (
+    EXTENSION_API,
+    Extension,
+    ExtensionError,
+    ThreadVersions,
+)
 from turnstream.server.extensions.built_in import BUILT_IN, ServerSettings
 from turnstream.server.extensions.loading import (
     declared,
@@ -17,7 +22,10 @@ from turnstream.server.extensions.loading import (
     switched_on,
 )
 from turnstream.server.extensions.search import SearchExtension, SearchSettings
+from turnstream.server.extensions.versions import VersionsExtension, VersionsSettings
+from turnstream.server.runs.hooks import RunHooks
 from turnstream.server.storage.search import Search
+from turnstream.server.turns.header import ThreadKey
 
 
 class ToySettings(BaseSettings):
@@ -151,3 +159,16 @@ def test_one_extension_may_search_the_list_of_threads() -> None:
     assert search_of([ours]) == ours.search
     with pytest.raises(ExtensionError, match="search and other all search"):
         search_of([ours, Other(None)])
+
+
+def test_one_extension_may_keep_the_versions_of_messages() -> None:
+    class Other(Extension):
+        name, api = "other", EXTENSION_API
+
+        async def versions(self, key: ThreadKey) -> ThreadVersions:
+            raise ValueError(key)
+
+    ours = VersionsExtension(VersionsSettings.model_validate({}))
+    assert RunHooks([ours]).versions == ours.versions
+    with pytest.raises(ExtensionError, match="other and versions all keep"):
+        RunHooks([ours, Other(None)])

@@ -58,9 +58,9 @@ RAISED: dict[str, Problems] = {
     | pick("thread_still_busy", "internal_error", "guard_failed"),
     "formats": BODY_FIELDS,
     "formats.langgraph": problem_codes.LANGGRAPH_FIELDS | pick("unknown_checkpoint"),
-    "runs": RUNS | pick("unknown_version"),
+    "runs": RUNS,
     "storage": STORAGE,
-    "turns": pick("unknown_message"),
+    "turns": pick("unknown_message", "unknown_version"),
 }
 """The problems that a module or a folder raises, but for the modules of endpoints."""
 CALLS = ("Calls", "LangGraph SDK")

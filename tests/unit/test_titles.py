@@ -5,8 +5,13 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 
 from turnstream.server.extensions.titles.titles import cleaned
 from turnstream.server.runs.first_words import changed_words
-from turnstream.server.storage.kept_versions import FirstWords
-from turnstream.server.storage.titles import is_first_title, numbered, one_line, short_title
+from turnstream.server.storage.titles import (
+    FirstWords,
+    is_first_title,
+    numbered,
+    one_line,
+    short_title,
+)
 
 
 def test_the_first_words_are_a_title_of_one_line() -> None:

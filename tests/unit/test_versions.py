@@ -7,8 +7,13 @@ import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 
 from turnstream.graphs import stored_user
-from turnstream.server.runs.versions import Begun, Left, VersionTree, changes
-from turnstream.server.storage.kept_versions import TurnVersion, VersionChanges
+from turnstream.server.extensions.base import Branch, Branching
+from turnstream.server.extensions.versions.tree import (
+    TurnVersion,
+    VersionChanges,
+    VersionTree,
+    changes,
+)
 
 Messages = list[AnyMessage]
 Said = tuple[str, ...]
@@ -28,32 +33,36 @@ class Thread:
         return VersionTree(sorted(self.kept.values(), key=lambda version: version.number))
 
     @property
-    def now(self) -> Left:
-        return Left(self.messages, self._saved(self.messages))
+    def now(self) -> Branch:
+        return Branch(self.messages, self._saved(self.messages))
 
-    def look(self, version: str) -> Left:
-        found = self.tree.find(version, self.tree.path(self.messages))
-        if found is None:
-            return self.now
-        assert found.head
-        return Left(self.heads[found.head], found.head)
+    def look(self, version: str) -> Branch:
+        head = self.tree.head(version, self.messages)
+        return self.now if head is None else Branch(self.heads[head], head)
 
     def run(
-        self, branch: Left, replaced: AnyMessage | None, *, edits: bool, begins: bool = True
+        self,
+        branch: Branch,
+        replaced: HumanMessage | None,
+        *,
+        edits: bool,
+        begins: bool = True,
+        notes: bool = True,
     ) -> None:
-        """`begins`: False, the process dies when the store has noted the run and no more."""
+        """`begins`: False, the process dies when the store has noted the run and no more. `notes`:
+        False, nothing keeps versions."""
         self.runs += 1
         run_id, number = f"r{self.runs}", self.runs
         asked = HumanMessage(f"Q{number}", id=f"q{number}")
         before = list(branch.messages)
-        begun = None
         if replaced is not None:
             before = before[: before.index(replaced)]
             if not edits:
                 asked = HumanMessage(replaced.content, id=replaced.id)
-            begun = Begun(run_id, replaced, asked.id or "", is_edit=edits)
             asked = stored_user.with_version(asked, run_id)
-        self._change(changes(self.tree, self.now, branch, begun))
+        if notes:
+            branching = Branching(self.now, branch, replaced, asked.id or "", is_edit=edits)
+            self._change(changes(self.tree, branching, run_id))
         if begins:
             self.messages = [*before, asked, AIMessage(f"A{number}", id=f"a{number}")]
 
@@ -81,7 +90,7 @@ def reached(thread: Thread) -> set[Said]:
             continue
         found.add(said([*branch.messages]))
         tree = thread.tree
-        shown = tree.shown(tree.path(branch.messages), tree.path(thread.messages))
+        shown = tree.shown(branch.messages, thread.messages)
         for turn_id, versions in shown.items():
             assert versions.shown in versions.ids
             assert len(set(versions.ids)) == len(versions.ids) > 1
@@ -92,7 +101,7 @@ def reached(thread: Thread) -> set[Said]:
     return found
 
 
-def asked_as(thread: Thread, branch: Left, id: str) -> str:
+def asked_as(thread: Thread, branch: Branch, id: str) -> str:
     """The words of the user's message that a version is of."""
     message_id = thread.kept[id].message_id
     return next(message.text for message in branch.messages if message.id == message_id)
@@ -123,13 +132,30 @@ def test_every_branch_is_found_from_every_other(seed: int) -> None:
             assert all(version.head or version in path for version in thread.tree.kept)
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_versions_are_right_behind_branches_that_nothing_has_noted(seed: int) -> None:
+    dice, thread = random.Random(seed), Thread()
+    thread.run(thread.now, None, edits=False)
+    for step in range(40):
+        asked = [m for m in thread.messages if isinstance(m, HumanMessage)]
+        notes = step % 20 > 4
+        replaced = dice.choice([None, *asked])
+        before = thread.messages
+        thread.run(thread.now, replaced, edits=dice.random() < 0.5, notes=notes)
+        found = reached(thread)
+        assert found <= branches(thread)
+        if notes and replaced is not None:
+            assert {said(before), said(thread.messages)} <= found
+
+
 def test_what_a_version_is_called_stays() -> None:
     thread = Thread()
     thread.run(thread.now, None, edits=False)
     for _ in range(3):
-        thread.run(thread.now, thread.messages[0], edits=False)
+        [asked] = (each for each in thread.messages if isinstance(each, HumanMessage))
+        thread.run(thread.now, asked, edits=False)
     tree = thread.tree
-    [shown] = tree.of(thread.messages).values()
+    [shown] = tree.shown(thread.messages, thread.messages).values()
     assert (shown.ids, shown.shown) == (("before-r2", "r2", "r3", "r4"), "r4")
     assert said([*thread.look("before-r2").messages]) == ("Q1", "A1")
 
@@ -139,4 +165,4 @@ def test_a_thread_without_versions_looks_at_none_of_its_messages() -> None:
         def __iter__(self) -> None:  # type: ignore[override]
             raise AssertionError("read")
 
-    assert VersionTree().of(Unread()) == {}
+    assert VersionTree().shown(Unread(), Unread()) == {}

@@ -17,7 +17,6 @@ from turnstream.server.storage import tables
 from turnstream.server.storage.extension_tables import extensions
 from turnstream.server.storage.interfaces import StorageError
 from turnstream.server.storage.postgres.transactions import driver
-from turnstream.server.storage.turn_versions import versions
 
 LOCK = 0x7475726E  # "turn"
 WAIT_SECONDS = 120.0
@@ -53,8 +52,8 @@ def _arrange(connection: Connection) -> None:
         index.create(connection, checkfirst=True)
 
 
-def _add_versions(connection: Connection) -> None:
-    versions.create(connection)
+def _leave_out(_connection: Connection) -> None:
+    """A table that the extension `versions` makes by now."""
 
 
 def _index_titles(connection: Connection) -> None:
@@ -107,14 +106,22 @@ def _give_texts_to_search(connection: Connection) -> None:
             connection.execute(text(statement))
 
 
+def _give_versions_away(connection: Connection) -> None:
+    """Give the table of versions, which was one of ours, to the extension `versions`. Workers of
+    the version before go on with it."""
+    if inspect(connection).has_table("turn_versions"):
+        connection.execute(text("INSERT INTO extensions VALUES ('versions', 1, 'turn_versions')"))
+
+
 STEPS: Sequence[Callable[[Connection], None]] = (
-    _add_versions,
+    _leave_out,
     _index_titles,
     _arrange,
     _keep_requests,
     _seal_cursors,
     _know_extensions,
     _give_texts_to_search,
+    _give_versions_away,
 )
 """From version 1 to 2, and so on."""
 VERSION = 1 + len(STEPS)

@@ -30,10 +30,10 @@ from turnstream.server.storage.interfaces import (
     ThreadStore,
     WaitingApproval,
 )
-from turnstream.server.storage.kept_versions import FirstWords, TurnVersion, VersionChanges
 from turnstream.server.storage.retention import RetentionStore
 from turnstream.server.storage.sql_store import SqlTransactions
 from turnstream.server.storage.tables import requests
+from turnstream.server.storage.titles import FirstWords
 from turnstream.server.turns.header import ThreadKey
 from turnstream.server.turns.requests import IdempotencyKey
 
@@ -197,31 +197,21 @@ class RefusalContract:
         await store.refuse_run(THREAD, "r2", before, closes_approvals=True)
         assert (await store.approvals("ann", [], 2.0, 10)).approvals == [asked]
 
-    async def test_versions_and_the_title_after_them_are_as_they_were(
+    async def test_a_title_that_followed_other_first_words_is_as_it_was(
         self, store: ThreadStore
     ) -> None:
-        old = TurnVersion("before-r2", 1, None, "before-r2", "m1", is_original=True)
-        left, new = replace(old, head="c9"), TurnVersion("r3", 2, None, "r3", "m1", False)
-        await run_through(store, THREAD, "r1")
-        await begin_on(store, "r2", VersionChanges([old]))
-        await store.end_run(THREAD, "r2", "finished")
-        before = await entry_of(store, THREAD)
-        edit = VersionChanges([left, new], (), FirstWords("Hello", "Goodbye"), [old])
-        await begin_on(store, "r3", edit)
+        before = await run_through(store, THREAD, "r1")
+        words = FirstWords("Hello", "Goodbye")
+        await store.claim(THREAD, "r2")
+        await store.begin_run(THREAD, "r2", "", words=words)
         assert (await entry_of(store, THREAD)).title == "Goodbye"
-        await store.refuse_run(THREAD, "r3", before, versions=edit)
-        assert list(await store.versions(THREAD)) == [old]
+        await store.refuse_run(THREAD, "r2", before, words=words)
         assert (await entry_of(store, THREAD)).title == "Hello"
 
     async def test_a_run_that_has_ended_stays(self, store: ThreadStore) -> None:
         ended = await run_through(store, THREAD, "r1")
         await store.refuse_run(THREAD, "r1")
         assert await store.get(THREAD) == ended
-
-
-async def begin_on(store: ThreadStore, run_id: str, versions: VersionChanges) -> None:
-    await store.claim(THREAD, run_id)
-    await store.begin_run(THREAD, run_id, "Hello", versions=versions)
 
 
 def made_before(connection: Connection, age: timedelta) -> None:

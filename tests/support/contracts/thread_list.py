@@ -29,16 +29,15 @@ from turnstream.server.storage.interfaces import (
     ThreadStore,
     WaitingApproval,
 )
-from turnstream.server.storage.kept_versions import FirstWords, TurnVersion, VersionChanges
 from turnstream.server.storage.sql_store import SqlTransactions
+from turnstream.server.storage.titles import FirstWords
 from turnstream.server.turns.header import ThreadKey
 
 
 async def turned_to(store: ThreadStore, run_id: str, before: str, after: str) -> str:
     """The title of the thread on which this run changes the first words."""
     assert isinstance(await store.claim(THREAD, run_id), Granted)
-    changes = VersionChanges(first_words=FirstWords(before, after))
-    await store.begin_run(THREAD, run_id, "", versions=changes)
+    await store.begin_run(THREAD, run_id, "", words=FirstWords(before, after))
     await store.end_run(THREAD, run_id, "finished")
     return (await entry_of(store, THREAD)).title
 
@@ -273,16 +272,11 @@ class ThreadListContract:
         assert await store.get(OTHERS) is None
 
 
-async def begin_on_version(store: ThreadStore, run_id: str, versions: VersionChanges) -> None:
-    await store.claim(THREAD, run_id)
-    await store.begin_run(THREAD, run_id, "Hello", versions=versions, closes_approvals=True)
-
-
 class ChangedStore(ThreadStore, SqlTransactions, Protocol):
     """A store whose tables a test changes."""
 
 
-LATER = ("threads", "turn_versions", "approvals")
+LATER = ("threads", "approvals")
 
 
 @asynccontextmanager
@@ -316,17 +310,16 @@ class LaterVersionContract:
         self, store: ChangedStore
     ) -> None:
         asked = WaitingApproval(THREAD, "c1", "a1", "delete", {}, 1.0)
-        version = TurnVersion("v1", 1, None, "v1", "m1", is_original=True)
-        await begin_on_version(store, "r1", VersionChanges([version]))
+        await begin(store, THREAD, "r1")
         await store.end_run(THREAD, "r1", "waiting", waiting=[asked])
         async with later_columns(store):
-            await begin_on_version(store, "r2", VersionChanges([replace(version, head="c9")]))
+            await store.claim(THREAD, "r2")
+            await store.begin_run(THREAD, "r2", "Hello", closes_approvals=True)
             await store.rename(THREAD, "Mine")
             await store.arrange(THREAD, pinned=True)
             await store.end_run(THREAD, "r2", "waiting", waiting=[asked])
             for table in LATER:
                 assert await store.read(kept_by, table) == ["kept"], table
-        assert list(await store.versions(THREAD)) == [replace(version, head="c9")]
         assert (await store.approvals("ann", [], 2.0, 10)).approvals == [asked]
 
 
