@@ -162,11 +162,6 @@ class Settings(ModelSettings, StorageSettings, UserSettings):
     run_retention_seconds: NonNegativeFloat = Field(
         300.0, description="seconds that a run can be read again after its end"
     )
-    undo_seconds: NonNegativeFloat = Field(
-        30,
-        description="seconds in which a deleted thread can be brought back; 0: it is deleted "
-        "at once",
-    )
     thread_retention_days: PositiveFloat | None = Field(
         None,
         description="days without a new run after which a thread is deleted; unset: none is",

@@ -3,10 +3,10 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+from turnstream.server.runs.due_deletions import open_due_deletions
 from turnstream.server.runs.retention import open_retention
 from turnstream.server.runs.runs import Runs
 from turnstream.server.runs.sweep import open_sweep
-from turnstream.server.runs.undo_time import open_undo_time
 from turnstream.server.settings import Settings
 from turnstream.server.storage.opened import ServerStore
 
@@ -17,6 +17,6 @@ async def upkeep(settings: Settings, store: ServerStore, runs: Runs) -> AsyncIte
     async with (
         open_sweep(runs.others),
         open_retention(store, deletions.delete_idle, settings.thread_retention_days),
-        open_undo_time(store, deletions.forget_hidden, deletions.hidden),
+        open_due_deletions(store, deletions.forget_hidden, deletions.hidden),
     ):
         yield

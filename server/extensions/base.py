@@ -186,6 +186,10 @@ class Threads(Protocol):
         """Return the texts of a thread as it is now; none, if there is no such thread. Raises also
         what keeps its graph from reading it."""
 
+    async def restore(self, key: ThreadKey) -> bool:
+        """Bring back a thread that was deleted and can be brought back; one that is there stays as
+        it is. False: there is none, or no more."""
+
     def hold(self, connection: Connection, key: ThreadKey) -> bool:
         """Check in a transaction of the extension that a thread exists, and keep it until the
         end of the transaction."""
@@ -290,6 +294,11 @@ class Extension:
     """First arguments of `turnstream` that run a command of the extension."""
     records: bool = True
     """False: `record` and `note` are not called. To be set while the extension is made."""
+
+    restorable_seconds: float = 0.0
+    """Seconds for which a thread that somebody deletes is hidden before it is forgotten, so that
+    the extension can have it brought back (`Threads.restore`). The most of all extensions count. To
+    be set while the extension is made."""
 
     def __init__(self, settings: Any) -> None:
         """Raises ExtensionError if the settings cannot be served."""

@@ -8,6 +8,7 @@ from turnstream.server.extensions.openapi import OpenApiExtension, OpenApiSettin
 from turnstream.server.extensions.search import SearchExtension, SearchSettings
 from turnstream.server.extensions.titles import TitleSettings, TitlesExtension
 from turnstream.server.extensions.traces import TracesExtension, TracesSettings
+from turnstream.server.extensions.undo import UndoExtension, UndoSettings
 from turnstream.server.extensions.versions import VersionsExtension, VersionsSettings
 from turnstream.server.settings import Settings
 
@@ -19,6 +20,7 @@ BUILT_IN = (
     SearchExtension,
     TitlesExtension,
     TracesExtension,
+    UndoExtension,
     VersionsExtension,
 )
 
@@ -32,6 +34,7 @@ class ServerSettings(
     FeedbackSettings,
     OpenApiSettings,
     SearchSettings,
+    UndoSettings,
     VersionsSettings,
 ):
     """Serve a LangGraph graph to browsers.

@@ -10,6 +10,7 @@ from langchain_core.language_models import BaseChatModel
 from sqlalchemy import Connection
 
 from turnstream.server.extensions.base import Extension, Opened
+from turnstream.server.runs.deletions import Deletions
 from turnstream.server.runs.hooks import RunHooks
 from turnstream.server.runs.message_texts import texts
 from turnstream.server.runs.runs import Runs
@@ -28,6 +29,7 @@ class Threads:
 
     store: ThreadStore
     graphs: ServedGraphs
+    deletions: Deletions
 
     async def title(self, key: ThreadKey) -> str | None:
         entry = await self.store.get(key)
@@ -42,6 +44,9 @@ class Threads:
             return ()
         messages = (await self.graphs.checkpoints(entry.graph).load(key)).messages
         return await beside_loop(len(messages), lambda: texts(messages))
+
+    async def restore(self, key: ThreadKey) -> bool:
+        return await self.deletions.restore(key) is not None
 
     def hold(self, connection: Connection, key: ThreadKey) -> bool:
         return thread_list.hold(connection, key)
@@ -86,7 +91,7 @@ async def open_all(
         for each in extensions:
             opened = Opened(
                 database=storage.store,
-                threads=Threads(storage.store, graphs),
+                threads=Threads(storage.store, graphs, status.runs.deletions),
                 status=status,
                 meters=meters,
                 count=partial(status.count, each.name),

@@ -1,12 +1,14 @@
 """The caller, the body and the route of a request, for extensions."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from starlette.requests import Request
 from starlette.types import Scope
 
 from turnstream.server.http.authenticated import PRINCIPAL
+from turnstream.server.http.state import ApiRequest
+from turnstream.server.http.thread_listing import ThreadEntryJson, shown
 from turnstream.server.turns.header import ThreadKey
 from turnstream.server.users.principal import Principal
 
@@ -29,6 +31,14 @@ def caller(request: Request[Any]) -> Caller:
     """Return who calls: routes of extensions are for callers who are recognised."""
     principal: Principal = request.scope[PRINCIPAL]
     return Caller(principal.owner, principal.roles)
+
+
+async def thread_entry(request: Request[Any], key: ThreadKey) -> ThreadEntryJson | None:
+    """Return what `GET /threads` says of a thread. None: there is no such thread. Raises
+    StorageUnavailable."""
+    served = cast("ApiRequest", request)
+    entry = await served.state["store"].get(key)
+    return shown(served, entry) if entry else None
 
 
 async def read_json(request: Request[Any]) -> Any:

@@ -76,7 +76,7 @@ def _health(request: ApiRequest, status: StatusJson) -> WholeHealthJson:
         "titles": any(each.name == "titles" for each in request.state["extensions"]),
         "search": request.state["search"] is not None,
         "examples": [*EXAMPLES] if has_demo else [],
-        "undo_seconds": request.state["undo_seconds"],
+        "undo_seconds": request.state["restorable_seconds"],
     }
 
 

@@ -18,7 +18,7 @@ from turnstream.server.http.info import Health, Live, Ready
 from turnstream.server.http.login import Login, Logout, Me
 from turnstream.server.http.models import Models
 from turnstream.server.http.permitted import Permitted
-from turnstream.server.http.threads import Restore, Thread, Threads
+from turnstream.server.http.threads import Thread, Threads
 from turnstream.server.http.tools import Tool, Tools
 
 _PARAMETER = re.compile(r"\{[^{}]*\}")
@@ -43,7 +43,6 @@ OWN_ROUTES = (
             ("/chat/{thread_id}/stop", ChatStop),
             ("/threads", Threads),
             ("/threads/{thread_id}", Thread),
-            ("/threads/{thread_id}/restore", Restore),
             ("/graphs", Graphs),
             ("/models", Models),
             ("/approvals", Approvals),

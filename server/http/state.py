@@ -17,9 +17,9 @@ from turnstream.server.runs.reader import RunReader
 from turnstream.server.runs.runs import Runs
 from turnstream.server.runs.served_graphs import ServedGraphs
 from turnstream.server.runs.served_models import ServedModels
+from turnstream.server.storage.deletions import DeletionStore
 from turnstream.server.storage.search import Search
 from turnstream.server.storage.unavailable import Database
-from turnstream.server.storage.undo import UndoStore
 from turnstream.server.turns.header import ThreadKey
 from turnstream.server.users.authentication import Authentication
 from turnstream.server.users.failed_logins import FailedLogins
@@ -36,7 +36,7 @@ class AppState(TypedDict):
     graphs: ServedGraphs
     models: ServedModels
     client_values: tuple[str, ...]
-    store: UndoStore
+    store: DeletionStore
     database: Database
     streams: EventStreams
     catalogue: CurrentCatalogue
@@ -52,7 +52,7 @@ class AppState(TypedDict):
     """The extensions that are on."""
     search: Callable[[str], Search] | None
     """Parses what somebody looks for; raises ValueError. None: nothing searches."""
-    undo_seconds: float
+    restorable_seconds: float
     """Seconds for which a deleted thread can be brought back."""
     authentication: Authentication | None
     """None: it is off."""

@@ -1,4 +1,4 @@
-"""/threads: the list and its search, one thread (hydrate), change, delete, restore."""
+"""/threads: the list and its search, one thread (hydrate), change, delete."""
 
 from datetime import UTC, datetime
 from functools import partial
@@ -157,20 +157,6 @@ class Thread(HTTPEndpoint):
             return Response(status_code=204)
         moment = datetime.fromtimestamp(until, UTC).isoformat(timespec="milliseconds")
         return JSONResponse(DeletedJson(restorable_until=moment), 202)
-
-
-class Restore(HTTPEndpoint):
-    @Operation("restoreThread", ENTRY, STORAGE | pick("thread_not_found"))
-    async def post(self, request: ApiRequest) -> Response:
-        """Bring back a thread that was deleted.
-
-        One that is not deleted stays as it is.
-        """
-        key = thread_key(request)
-        entry = await request.state["runs"].deletions.restore(key)
-        if entry is None:
-            raise unknown_thread(key)
-        return JSONResponse(shown(request, entry))
 
 
 def _page(request: ApiRequest) -> TurnPage:

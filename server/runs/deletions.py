@@ -15,34 +15,33 @@ from turnstream.server.runs.hooks import RunHooks
 from turnstream.server.runs.retries import Retries
 from turnstream.server.runs.served_graphs import ServedGraphs
 from turnstream.server.storage.also import Also
+from turnstream.server.storage.deletions import DeletionStore
 from turnstream.server.storage.interfaces import Granted, Held, LeaseLost, ThreadEntry
 from turnstream.server.storage.run_logs import RunLogs
-from turnstream.server.storage.undo import UndoStore
 from turnstream.server.turns.header import ThreadKey
 
-UNDOABLE = "undoable-"
+HIDING = "undoable-"
 """Begins the id of a deletion that is to hide its thread: so whoever takes the claim over knows."""
 
 
 @dataclass(frozen=True, slots=True)
 class Forgetting:
     """The steps of a deletion once it has claimed its thread. One that was broken off can be done
-    again. `undo_seconds`: how long a hidden thread can be brought back."""
+    again."""
 
     graphs: ServedGraphs
-    store: UndoStore
+    store: DeletionStore
     logs: RunLogs
     retries: Retries
     hooks: RunHooks
-    undo_seconds: float = 0
     hidden: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when a thread was hidden."""
 
     async def carry_out(self, key: ThreadKey, deletion_id: str, also: Also) -> float | None:
         """Hide the thread, or forget it, as the id of its deletion says. The Unix time until which
         it can be brought back; None: it is forgotten. Raises as `forget`."""
-        if deletion_id.startswith(UNDOABLE):
-            due = time.time() + self.undo_seconds
+        if deletion_id.startswith(HIDING):
+            due = time.time() + self.hooks.restorable_seconds
             until = await self.hide(key, deletion_id, due, also)
             if until is not None:
                 self.hidden.set()
@@ -82,7 +81,7 @@ class Deletions:
 
     def __init__(
         self,
-        store: UndoStore,
+        store: DeletionStore,
         forgetting: Forgetting,
         end_run: Callable[[ThreadKey, str | None], Awaitable[None]],
     ) -> None:
@@ -96,8 +95,8 @@ class Deletions:
     async def delete(self, key: ThreadKey, *, at_once: bool) -> float | None:
         """Its live run is stopped first, and none can begin. The Unix time until which the thread
         can be brought back; None: it cannot, or there is none. Raises ThreadStillBusy."""
-        at_once = at_once or not self._forgetting.undo_seconds
-        deletion_id = f"{'' if at_once else UNDOABLE}deletion-{new_run_id()}"
+        at_once = at_once or not self._forgetting.hooks.restorable_seconds
+        deletion_id = f"{'' if at_once else HIDING}deletion-{new_run_id()}"
         # One after the other: a deletion that is late would take what was begun after an early one.
         async with AsyncExitStack() as locked:
             async with in_time():

@@ -66,6 +66,7 @@ class RunHooks:
         self._titling = overriding(ordered, Extension.thread_titled)
         keeping = the_one(ordered, Extension.versions, "keep the versions of messages")
         self.versions: VersionsOf = keeping.versions if keeping else no_versions
+        self.restorable_seconds = max((each.restorable_seconds for each in ordered), default=0.0)
         self.recorder = AuditRecorder(ordered)
         self.audit = RunAudit(self.recorder)
         self._feeds = set[_Feed]()

@@ -30,6 +30,7 @@ from turnstream.server.runs.served_models import ServedModels
 from turnstream.server.runs.shutdown import Shutdown
 from turnstream.server.runs.signals import STOPPED
 from turnstream.server.runs.start import RunSettings, RunStart
+from turnstream.server.storage.deletions import DeletionStore
 from turnstream.server.storage.interfaces import (
     Held,
     Hidden,
@@ -38,7 +39,6 @@ from turnstream.server.storage.interfaces import (
     ThreadEntry,
 )
 from turnstream.server.storage.run_logs import RunLogs
-from turnstream.server.storage.undo import UndoStore
 from turnstream.server.storage.workers import Workers
 from turnstream.server.turns.header import LOCAL_OWNER, ThreadKey
 from turnstream.server.turns.requests import IdempotencyKey, InvalidRequest, TurnRequest
@@ -58,7 +58,7 @@ class Runs:
         graphs: ServedGraphs,
         models: ServedModels,
         classifier: Classifier,
-        store: UndoStore,
+        store: DeletionStore,
         logs: RunLogs,
         settings: RunSettings,
         policy: Policy = NO_POLICY,
@@ -81,9 +81,7 @@ class Runs:
         self._claims = Claims(store, logs, self._retries, audit.interrupted)
         lost_runs = LostRuns(store, graphs, self._hooks, settings.approval_seconds)
         self._capacity = Capacity(settings.max_live, settings.max_new_threads)
-        forgetting = Forgetting(
-            graphs, store, logs, self._retries, self._hooks, settings.undo_seconds
-        )
+        forgetting = Forgetting(graphs, store, logs, self._retries, self._hooks)
         self.others = join(workers, self._claims, forgetting, classifier, settings)
         """None: this process has the database to itself."""
         self._reader = RunReader(graphs, store, logs, self._hooks.versions)

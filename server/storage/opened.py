@@ -16,6 +16,7 @@ from langgraph.store.base import BaseStore, IndexConfig
 
 from turnstream.server.storage.checkpointer import open_checkpointer
 from turnstream.server.storage.database_file import usable
+from turnstream.server.storage.deletions import DeletionStore
 from turnstream.server.storage.extension_tables import ExtensionTables
 from turnstream.server.storage.interfaces import StorageError
 from turnstream.server.storage.location import Location, PostgresUrl
@@ -24,12 +25,11 @@ from turnstream.server.storage.sql_store import SqlTransactions, Titled
 from turnstream.server.storage.store import open_store
 from turnstream.server.storage.thread_writes import WatchedSaver
 from turnstream.server.storage.unavailable import Database
-from turnstream.server.storage.undo import UndoStore
 from turnstream.server.storage.workers import Leases
 from turnstream.server.storage.write_meter import WriteMeter
 
 
-class ServerStore(UndoStore, RetentionStore, SqlTransactions, Protocol):
+class ServerStore(DeletionStore, RetentionStore, SqlTransactions, Protocol):
     """The store of threads, with what else is stored in the same database."""
 
     @property

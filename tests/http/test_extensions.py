@@ -33,7 +33,7 @@ from turnstream.server.extensions.base import (
     Write,
 )
 from turnstream.server.extensions.recording import AuditRecorder
-from turnstream.server.extensions.requests import caller
+from turnstream.server.extensions.requests import caller, thread_entry
 from turnstream.server.runs import hooks
 from turnstream.server.storage.extension_tables import drop
 from turnstream.server.storage.opened import open_command_store
@@ -263,6 +263,45 @@ async def test_what_is_written_as_a_run_begins_is_there_and_knows_the_branch_tha
         edit = {"message_id": "m1", "message": {**asked, "id": "m2"}}
         await client.turn({"thread_id": "t1", "edit": edit})
         assert sorted(await notes_of(client, "t1")) == ["One ", "One One A One"]
+
+
+class Undoing(Toy):
+    """Brings deleted threads back."""
+
+    def __init__(self, settings: Any) -> None:
+        super().__init__(settings)
+        self.restorable_seconds = 3600.0
+
+    def routes(self) -> Sequence[Route]:
+        async def undo(request: Request[Any]) -> Response:
+            assert self.opened
+            key = caller(request).thread(request.path_params["thread_id"])
+            is_there = await self.opened.threads.restore(key)
+            return JSONResponse([is_there, await thread_entry(request, key)])
+
+        return [Route("/toy/{thread_id}", undo)]
+
+
+class Hiding(Extension):
+    name, api = "hiding", EXTENSION_API
+
+    def __init__(self, settings: Any) -> None:
+        del settings
+        self.restorable_seconds = 1.0
+
+
+async def test_an_extension_brings_deleted_threads_back_and_the_most_seconds_count(
+    tmp_path: Path, endpoint: StrictEndpoint
+) -> None:
+    endpoint.script(text_reply("A"))
+    async with served(tmp_path, endpoint, Undoing, Hiding) as client:
+        assert (await client.http.get("/health")).json()["undo_seconds"] == 3600
+        await client.turn({"thread_id": "t1", "message": "Hi"})
+        assert (await client.http.delete("/threads/t1")).status_code == 202
+        is_there, entry = await notes_of(client, "t1")
+        assert (is_there, entry["id"], entry["title"]) == (True, "t1", "Hi")
+        await client.http.delete("/threads/t1", params={"at_once": "true"})
+        assert await notes_of(client, "t1") == [False, None]
 
 
 class Narrowing(Toy):

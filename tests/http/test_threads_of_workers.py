@@ -93,7 +93,7 @@ async def test_what_a_killed_worker_has_deleted_is_brought_back_or_forgotten_by_
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("turnstream.server.runs.undo_time.LOOK_SECONDS", 0.05)
+    monkeypatch.setattr("turnstream.server.runs.due_deletions.LOOK_SECONDS", 0.05)
     endpoint.default = text_reply("Hello.")
     variables = {
         "DATABASE": postgres_url.secret,

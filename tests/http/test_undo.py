@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from tests.support.endpoint import Pause, Reply, Say, StrictEndpoint
@@ -195,7 +196,7 @@ async def test_a_restart_loses_neither_the_thread_nor_its_deletion(tmp_path: Pat
         assert await restore(client, "a") == 200
         assert len((await client.thread("a"))["messages"]) == 2
     make_due(path)
-    async with serving(settings(path)) as client:
+    async with serving(settings(path, undo_seconds=LONG)) as client:
 
         async def is_forgotten() -> bool:
             return rows(path) == 1
@@ -217,3 +218,25 @@ async def test_nobody_else_restores_a_thread(tmp_path: Path) -> None:
         await say(bob, words="Mine")
         assert await restore(ann) == 200
         assert (await ann.thread("a"))["title"] == "Hello"
+
+
+async def test_without_the_setting_nothing_comes_back_and_what_was_hidden_is_forgotten_in_time(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "t.db"
+    async with serving(settings(path, undo_seconds=LONG)) as client:
+        await say(client)
+        await delete(client)
+    make_due(path)
+    async with serving(settings(path, undo_seconds=0)) as client:
+        assert (await client.http.get("/health")).json()["undo_seconds"] == 0
+
+        async def is_forgotten() -> bool:
+            return rows(path) == rows(path, "checkpoints") == 0
+
+        await eventually(is_forgotten)
+        await say(client, "b")
+        await delete(client, "b", 204)
+        async with httpx.AsyncClient(base_url=client.url) as http:
+            assert (await http.post("/threads/b/restore")).json()["code"] == "not_found"
+        assert "undo" not in (await client.http.get("/me")).json()["extensions"]

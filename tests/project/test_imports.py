@@ -94,6 +94,17 @@ def test_the_openapi_document_is_made_when_a_client_asks_for_it(tmp_path: Path) 
         assert not {name for name in schemas if name.startswith("turnstream.server.formats")}
 
 
+def test_of_an_extension_that_is_off_its_settings_and_tables_alone_are_imported(
+    tmp_path: Path,
+) -> None:
+    off = {"TURNSTREAM_SEARCH": "false", "TURNSTREAM_VERSIONS": "false"}
+    serving = imported_by_serving(tmp_path, TURNSTREAM_UNDO_SECONDS="0", **off)
+    prefix = "turnstream.server.extensions."
+    modules = {name.removeprefix(prefix) for name in serving if name.startswith(prefix)}
+    inside = {name for name in modules if name.startswith(("search.", "undo.", "versions."))}
+    assert inside == {"search.tables", "versions.tables"}
+
+
 @pytest.mark.full
 def test_nothing_that_forwards_feedback_is_imported_until_a_service_is_named(
     tmp_path: Path,

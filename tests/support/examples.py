@@ -77,7 +77,8 @@ EXAMPLES: Mapping[tuple[str, str], Mapping[str, Example]] = {
         "no title": Example(422, {"title": ""}, path=OF_THREAD),
     },
     ("DELETE", "/threads/{thread_id}"): {
-        "a thread": Example(204, path=OF_THREAD),
+        "a thread": Example(202, path=OF_THREAD),
+        "at once": Example(204, path=OF_THREAD, query={"at_once": "true"}),
         "a thread that there is not": Example(204, path=NEW),
     },
     ("POST", "/threads/{thread_id}/restore"): {

@@ -21,7 +21,9 @@ from turnstream.graphs.limits import Limits
 from turnstream.graphs.result_view import own_result
 from turnstream.graphs.rights import UNENFORCED
 from turnstream.graphs.stored import Ended
+from turnstream.server.extensions.undo import UndoExtension, UndoSettings
 from turnstream.server.runs.checkpoints import Checkpoints
+from turnstream.server.runs.hooks import RunHooks
 from turnstream.server.runs.reader import RunReader
 from turnstream.server.runs.runs import Runs
 from turnstream.server.runs.served_graphs import ServedGraphs
@@ -285,7 +287,8 @@ def assembled(
         classifier,
         store,
         workers.logs,
-        RunSettings(RunLimits(60, 0), retention_seconds=60, undo_seconds=undo_seconds),
+        RunSettings(RunLimits(60, 0), retention_seconds=60),
+        hooks=RunHooks([UndoExtension(UndoSettings(undo_seconds=undo_seconds))]),
         workers=workers,
     )
     reader = RunReader(graphs, store, workers.logs)

@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.backend import Backend, backend, key_of, message
 from turnstream.graphs.offline import OfflineChatModel
-from turnstream.server.runs.undo_time import AGAIN_SECONDS, LOOK_SECONDS, UndoTime
+from turnstream.server.runs.due_deletions import AGAIN_SECONDS, LOOK_SECONDS, DueDeletions
 from turnstream.server.storage.interfaces import StorageUnavailable
 from turnstream.server.storage.store import SqliteStore
 from turnstream.server.turns.header import ThreadKey
@@ -40,7 +40,7 @@ async def hidden(inside: Backend) -> Sequence[str]:
     return [key.thread_id for key, _ in await store_of(inside).hidden(9)]
 
 
-def undo_time(inside: Backend, fault: Exception | None = None, *bad: str) -> UndoTime:
+def due_deletions(inside: Backend, fault: Exception | None = None, *bad: str) -> DueDeletions:
     """Some threads cannot be forgotten; with None somebody else has them."""
 
     async def forget(key: ThreadKey) -> bool:
@@ -50,15 +50,15 @@ def undo_time(inside: Backend, fault: Exception | None = None, *bad: str) -> Und
             return False
         return await inside.runs.deletions.forget_hidden(key)
 
-    return UndoTime(store_of(inside), forget, inside.runs.deletions.hidden)
+    return DueDeletions(store_of(inside), forget, inside.runs.deletions.hidden)
 
 
 @pytest.mark.parametrize("fault", [StorageUnavailable("storage_failed"), RuntimeError("broken")])
 async def test_threads_that_cannot_be_forgotten_hold_up_no_other(
     inside: Backend, monkeypatch: pytest.MonkeyPatch, fault: Exception
 ) -> None:
-    monkeypatch.setattr("turnstream.server.runs.undo_time.AT_ONCE", 2)
-    assert await undo_time(inside, fault, "t0", "t1").forget_due() == LOOK_SECONDS
+    monkeypatch.setattr("turnstream.server.runs.due_deletions.AT_ONCE", 2)
+    assert await due_deletions(inside, fault, "t0", "t1").forget_due() == LOOK_SECONDS
     assert await hidden(inside) == ["t0", "t1"]
     assert await inside.messages("t3") == []
 
@@ -66,8 +66,8 @@ async def test_threads_that_cannot_be_forgotten_hold_up_no_other(
 async def test_threads_that_somebody_else_has_hold_up_no_other(
     inside: Backend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("turnstream.server.runs.undo_time.AT_ONCE", 2)
-    assert await undo_time(inside, None, "t0", "t1").forget_due() == AGAIN_SECONDS
+    monkeypatch.setattr("turnstream.server.runs.due_deletions.AT_ONCE", 2)
+    assert await due_deletions(inside, None, "t0", "t1").forget_due() == AGAIN_SECONDS
     assert await hidden(inside) == ["t0", "t1"]
 
 
@@ -76,7 +76,7 @@ async def test_behind_one_that_cannot_be_forgotten_the_next_is_forgotten_in_its_
 ) -> None:
     await inside.turn(message(), "soon")
     await hide(inside, "soon", until=time.time() + 20)
-    assert 0 < await undo_time(inside, RuntimeError("broken"), "t0").forget_due() <= 20
+    assert 0 < await due_deletions(inside, RuntimeError("broken"), "t0").forget_due() <= 20
     assert await hidden(inside) == ["t0", "soon"]
 
 
@@ -84,7 +84,7 @@ async def test_while_the_database_does_nothing_no_other_thread_is_tried(
     inside: Backend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gone = StorageUnavailable("database_gone")
-    work = undo_time(inside, gone, "t0")
+    work = due_deletions(inside, gone, "t0")
     hidden_before = store_of(inside).hidden
 
     async def fails(limit: int, **_named: object) -> object:

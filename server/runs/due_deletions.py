@@ -1,4 +1,4 @@
-"""Deleted threads that nobody has brought back in time: they are forgotten for good."""
+"""Deleted threads whose time is over: they are forgotten for good."""
 
 import asyncio
 import logging
@@ -6,8 +6,8 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 
+from turnstream.server.storage.deletions import DeletionStore
 from turnstream.server.storage.interfaces import StorageUnavailable
-from turnstream.server.storage.undo import UndoStore
 from turnstream.server.turns.header import ThreadKey
 
 LOOK_SECONDS = 60.0
@@ -18,13 +18,13 @@ AT_ONCE = 50
 logger = logging.getLogger(__name__)
 
 
-class UndoTime:
+class DueDeletions:
     """`forget` forgets a thread if it is still hidden and due; False: somebody else has it.
     `hidden` is set when a thread was hidden."""
 
     def __init__(
         self,
-        store: UndoStore,
+        store: DeletionStore,
         forget: Callable[[ThreadKey], Awaitable[bool]],
         hidden: asyncio.Event,
     ) -> None:
@@ -83,14 +83,14 @@ class UndoTime:
 
 
 @asynccontextmanager
-async def open_undo_time(
-    store: UndoStore, forget: Callable[[ThreadKey], Awaitable[bool]], hidden: asyncio.Event
+async def open_due_deletions(
+    store: DeletionStore, forget: Callable[[ThreadKey], Awaitable[bool]], hidden: asyncio.Event
 ) -> AsyncIterator[None]:
     """Beside the server; a deletion that has begun is finished."""
-    undo_time = UndoTime(store, forget, hidden)
-    work = asyncio.create_task(undo_time.run(), name="undo time")
+    due = DueDeletions(store, forget, hidden)
+    work = asyncio.create_task(due.run(), name="deletions that are due")
     try:
         yield
     finally:
-        undo_time.close()
+        due.close()
         await work

@@ -1,4 +1,4 @@
-"""The part of storage for threads that are deleted, and can still be brought back."""
+"""The part of storage for threads that are deleted, and hidden until they are forgotten."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -8,7 +8,7 @@ from turnstream.server.storage.interfaces import ClaimResult, ThreadEntry, Threa
 from turnstream.server.turns.header import ThreadKey
 
 
-class UndoStore(ThreadStore, Protocol):
+class DeletionStore(ThreadStore, Protocol):
     """A hidden thread is as good as deleted for every other method of the store, but that its id is
     taken. Every method is one transaction. Raises StorageUnavailable."""
 
