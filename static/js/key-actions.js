@@ -10,7 +10,7 @@ export function keyActions(page) {
   const { thread, editing, words, composer, panels, roving, threads } = page;
   const toList = () => {
     panels.show("threads", true);
-    return threads.querySelector("input[type=search]");
+    return threads.querySelector(":not([hidden]) > input[type=search]");
   };
   const actions = {
     onSearch: () => (toList() ?? roving).focus(),

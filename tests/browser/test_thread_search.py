@@ -48,6 +48,16 @@ async def test_words_are_found_in_titles_and_texts_and_marked(
     await expect(visit.status).to_have_text("No thread found")
 
 
+async def test_without_a_search_the_list_has_no_field(visitors: Visitors, tmp_path: Path) -> None:
+    async with serving(settings(tmp_path / "off.db", search=False)) as client:
+        await client.turn({"message": "Hello"})
+        visit = await (await visitors(client.url, "desktop light")).open()
+        await expect(visit.page.locator("#thread-list a")).to_have_count(1)
+        await expect(visit.page.get_by_role("searchbox", name="Search threads")).to_have_count(0)
+        await visit.page.keyboard.press("Control+Shift+F")
+        await expect(visit.page.locator("#thread-list a")).to_be_focused()
+
+
 async def test_the_search_is_used_with_keys_alone(visitors: Visitors, client: Client) -> None:
     for message in ("Hello one", "Hello two", "Another"):
         await client.turn({"message": message})

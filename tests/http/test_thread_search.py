@@ -12,6 +12,7 @@ import pytest
 from tests.support.endpoint import Pause, Reply, Say, StrictEndpoint, call_reply, text_reply
 from tests.support.serving import Client, endpoint_settings, serving, settings
 from tests.support.waiting import WAIT_SECONDS, eventually
+from turnstream.server.commands import run
 from turnstream.server.extensions.search import excerpts, fts5
 from turnstream.server.extensions.search.catching_up import CatchingUp
 from turnstream.server.extensions.search.excerpts import Segment
@@ -225,15 +226,34 @@ async def test_without_the_setting_nothing_searches_and_nothing_is_stored_for_it
         assert (answer.status_code, answer.json()["code"]) == (422, "search_off")
         assert (await client.http.get("/health")).json()["search"] is False
         assert [one["id"] for one in (await client.http.get("/threads")).json()["threads"]] == ["a"]
-    with closing(sqlite3.connect(tmp_path / "t.db")) as database:
-        names = {name for (name,) in database.execute("SELECT name FROM sqlite_master")}
-    assert not {name for name in names if name.startswith("search")}
+    assert not {name for name in stored(tmp_path / "t.db") if name.startswith("search")}
     async with serving(settings(tmp_path / "t.db")) as client:
 
         async def is_found() -> bool:
             return await found(client, "hello") == ["a"]
 
         await eventually(is_found)
+
+
+async def test_the_command_drops_all_that_is_stored_for_the_search(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "t.db"
+    monkeypatch.setenv("TURNSTREAM_DATABASE", str(path))
+    async with serving(settings(path)) as client:
+        await client.turn({"thread_id": "a", "message": "Hello"})
+    assert {"search_texts", "search_threads", "search_words"} <= stored(path)
+    assert await asyncio.to_thread(run, ["extensions", "drop", "search"]) == 0
+    assert not {name for name in stored(path) if "search" in name}
+    async with serving(settings(path, search=False)) as client:
+        await client.turn({"thread_id": "a", "message": "Again"})
+        assert (await client.http.delete("/threads/a")).status_code == 204
+
+
+def stored(path: Path) -> set[str]:
+    """The names of tables, indexes and triggers."""
+    with closing(sqlite3.connect(path)) as database:
+        return {name for (name,) in database.execute("SELECT name FROM sqlite_master")}
 
 
 async def test_a_search_that_cannot_be_noted_keeps_no_run_from_its_end(
