@@ -1,5 +1,6 @@
 """The caller, the body and the route of a request, for extensions."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -33,6 +34,11 @@ def caller(request: Request[Any]) -> Caller:
     return Caller(principal.owner, principal.roles)
 
 
+def thread_key(request: Request[Any]) -> ThreadKey:
+    """Return the key of the caller's thread that the `thread_id` of a route's path names."""
+    return caller(request).thread(request.path_params["thread_id"])
+
+
 async def thread_entry(request: Request[Any], key: ThreadKey) -> ThreadEntryJson | None:
     """Return what `GET /threads` says of a thread. None: there is no such thread. Raises
     StorageUnavailable."""
@@ -41,12 +47,18 @@ async def thread_entry(request: Request[Any], key: ThreadKey) -> ThreadEntryJson
     return shown(served, entry) if entry else None
 
 
-async def read_json(request: Request[Any]) -> Any:
-    """Return the JSON of a request's body, within the server's bounds of size.
+def _unchanged(body: Any) -> Any:
+    return body
 
-    Raises what the server answers with a problem: 415 for another content type, 413, 400.
+
+async def read_json(request: Request[Any], parse: Callable[[Any], Any] = _unchanged) -> Any:
+    """Return what `parse` makes of the JSON of a request's body, within the server's bounds of
+    size. That of a long body is parsed on a worker thread.
+
+    Raises what `parse` does, and what the server answers with a problem: 415 for another content
+    type, 413, 400.
     """
-    value, _ = await request.state["bodies"].read(request, lambda body: body)
+    value, _ = await cast("ApiRequest", request).state["bodies"].read(request, parse)
     return value
 
 

@@ -9,7 +9,7 @@ class Search(Protocol):
 
     def conditions(self, connection: Any, owner: str) -> Sequence[Any]:
         """Return conditions (`sqlalchemy.ColumnElement[bool]`) on the rows of
-        `turnstream.server.storage.tables.threads`: those of the owner that are found."""
+        `turnstream.server.extensions.tables.threads`: those of the owner that are found."""
 
     def places(self, connection: Any, owner: str, thread_ids: Sequence[str]) -> Mapping[str, Any]:
         """Return the place where each thread has it, by the thread's id; without the threads of

@@ -2,7 +2,7 @@
 
 from sqlalchemy import Column, Float, Integer, MetaData, Table
 
-from turnstream.server.storage.tables import NUMBER, TEXT
+from turnstream.server.extensions.tables import NUMBER, TEXT
 
 metadata = MetaData()
 audit = Table(

@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
 from starlette.endpoints import HTTPEndpoint
+from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from typing_extensions import TypedDict
 
@@ -14,6 +15,7 @@ from turnstream.server.extensions.feedback.given import (
     GivenFeedback,
     TooMuchFeedback,
 )
+from turnstream.server.extensions.requests import read_json, thread_key
 from turnstream.server.formats.fields import (
     ClosedFields,
     Fault,
@@ -23,7 +25,6 @@ from turnstream.server.formats.fields import (
 )
 from turnstream.server.http.operations import Answer, Operation, says
 from turnstream.server.http.problems import Problem, unknown_thread
-from turnstream.server.http.state import ApiRequest, thread_key
 from turnstream.server.turns.problem_codes import STORAGE, pick
 
 MAX_REASON_CHARS = 2_000
@@ -68,7 +69,7 @@ def endpoint(given: Callable[[], GivenFeedback]) -> type[HTTPEndpoint]:
             Answer("The thread's feedback, the oldest first.", FeedbackListJson),
             STORAGE | pick("thread_not_found"),
         )
-        async def get(self, request: ApiRequest) -> Response:
+        async def get(self, request: Request[Any]) -> Response:
             """List the feedback on a thread's messages."""
             key = thread_key(request)
             if not await given().exists(key):
@@ -87,13 +88,13 @@ def endpoint(given: Callable[[], GivenFeedback]) -> type[HTTPEndpoint]:
                 "none any more": {"message_id": "m1", "value": "none"},
             },
         )
-        async def post(self, request: ApiRequest) -> Response:
+        async def post(self, request: Request[Any]) -> Response:
             """Give a message a thumb up or down, or take it back.
 
             A message has one feedback; another one takes its place.
             """
             key = thread_key(request)
-            body, _ = await request.state["bodies"].read(request, _body)
+            body: FeedbackBody = await read_json(request, _body)
             try:
                 if not await given().give(key, body.message_id, body.value, body.reason):
                     raise unknown_thread(key)

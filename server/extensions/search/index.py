@@ -21,7 +21,7 @@ from turnstream.server.extensions.base import MAX_WRITES, Database, WatchedRun, 
 from turnstream.server.extensions.search import fts5
 from turnstream.server.extensions.search.tables import followed, texts
 from turnstream.server.extensions.search.words import distinct_words, owner_word
-from turnstream.server.storage.tables import threads
+from turnstream.server.extensions.tables import IS_THERE, threads
 from turnstream.server.turns.header import ThreadKey
 from turnstream.server.turns.message_texts import MessageText, TextChanges
 from turnstream.tools.threads import beside_loop
@@ -263,7 +263,7 @@ def _behind(connection: Connection, limit: int, after: Behind | None) -> Sequenc
         .outerjoin(followed, _HAS_FOLLOWED)
         .where(
             threads.c.run_state != "live",
-            threads.c.forget_at.is_(None),
+            IS_THERE,
             is_behind,
             *([place > (after.key.owner, after.key.thread_id)] if after else []),
         )

@@ -20,7 +20,7 @@ from turnstream.server.extensions.search.excerpts import Segment, excerpt, marke
 from turnstream.server.extensions.search.index import TITLE
 from turnstream.server.extensions.search.tables import texts
 from turnstream.server.extensions.search.words import Wanted, owner_word
-from turnstream.server.storage.tables import threads
+from turnstream.server.extensions.tables import threads
 
 _words = table("search_words", column("rowid"), column("search_words"))
 

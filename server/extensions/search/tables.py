@@ -5,7 +5,7 @@ from typing import Any
 from sqlalchemy import Column, Connection, Index, MetaData, Table, event, text
 from sqlalchemy.types import Text, UserDefinedType
 
-from turnstream.server.storage.tables import NUMBER, TEXT
+from turnstream.server.extensions.tables import NUMBER, TEXT
 
 
 class _Vector(UserDefinedType[str]):

@@ -2,7 +2,7 @@
 
 from sqlalchemy import Boolean, Column, Index, MetaData, Table
 
-from turnstream.server.storage.tables import NUMBER, TEXT
+from turnstream.server.extensions.tables import NUMBER, TEXT
 
 metadata = MetaData()
 versions = Table(
