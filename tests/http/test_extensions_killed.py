@@ -27,7 +27,8 @@ STEP = sample(1, 1, 2)
 KINDS_OF_STEPS = sample((False, True), (False,))
 """True: each statement and commit is a step."""
 
-ENDED = {"run_started", "run_ended", "after_run"}
+BEGUN = {"run_started", "run_begins"}
+ENDED = {*BEGUN, "run_ended", "after_run"}
 
 Rows = dict[str, str | None]
 """The rows about a thread: their outcomes by their events."""
@@ -95,7 +96,7 @@ def check(state: str | None, found: Rows) -> None:
     """Raises AssertionError if the rows about a thread are not those of its state, before a server
     has recovered its run."""
     if state == "live":
-        assert found.keys() == {"run_started"}
+        assert found.keys() == BEGUN
     elif state is None:
         # The run was not stored, or its thread was deleted.
         assert found.keys() in (set(), {*ENDED, "thread_deleted"}), found

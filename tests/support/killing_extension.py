@@ -92,6 +92,9 @@ class Killing(Extension):
     async def before_run(self, spec: RunSpec) -> None:  # noqa: ARG002
         self._has_begun = True
 
+    async def run_begins(self, spec: RunSpec) -> Sequence[Write]:
+        return [_row(spec.key.thread_id, "run_begins", None)]
+
     async def after_run(
         self,
         run: WatchedRun,
