@@ -251,8 +251,8 @@ class Extension:
 
     `run_begins` is called when the guards have admitted a run. The writes that it returns, at most
     `MAX_WRITES`, are part of the transaction that stores the beginning. It has `GUARD_SECONDS`, and
-    fails as a guard does. Its writes stay where the beginning is taken back since the request could
-    not be saved, and where a crash comes between the two.
+    fails as a guard does. If the request cannot be saved after all, or the process dies before it
+    is, the writes stay.
 
     `watch` is called as a run begins, in the context that the run has to itself, and returns the
     run's watcher or None. A watcher is fed from a queue of `MAX_QUEUED` batches; a batch that finds
