@@ -249,6 +249,7 @@ async def _wired(
         fallback=classifier.fallback,
         store=store,
         hidden_nodes=settings.hidden_nodes,
+        keeps_removed=settings.removed_messages == "show",
     )
     policy.check(attached)
     of_graphs = [name for graph in attached.values() for name in tools_of(graph.graph)]

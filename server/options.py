@@ -23,7 +23,7 @@ GROUPS: Mapping[str, Sequence[str]] = {
     ),
     "Graph": (
         *("graph", "context", "client_context", "client_state", "hidden_nodes"),
-        *("undeclared_results", "system_prompt"),
+        *("removed_messages", "undeclared_results", "system_prompt"),
     ),
     "Models": (
         *("model", "models", "title_model", "openai_api_key", "openai_base_url", "image_models"),

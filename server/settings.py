@@ -75,6 +75,11 @@ class Settings(ModelSettings, StorageSettings, UserSettings):
         (),
         description="nodes whose text clients see only once the thread has it, comma-separated",
     )
+    removed_messages: Literal["show", "hide"] = Field(
+        "show",
+        description="messages that a graph removes from the front of a thread, as a summarizing "
+        "middleware does: 'show' or 'hide' them",
+    )
     undeclared_results: Literal["hide", "show"] | None = Field(
         None,
         description="results of a graph's tools that declare no client fields: 'hide' or 'show'; "

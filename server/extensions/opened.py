@@ -42,7 +42,7 @@ class Threads:
         entry = await self.store.get(key)
         if entry is None:
             return ()
-        messages = (await self.graphs.checkpoints(entry.graph).load(key)).messages
+        messages = (await self.graphs.checkpoints(entry.graph).load(key)).shown
         return await beside_loop(len(messages), lambda: texts(messages))
 
     async def restore(self, key: ThreadKey) -> bool:

@@ -5,7 +5,7 @@ from typing import Any
 
 from turnstream.server.turns import chunks
 from turnstream.server.turns.chunks import Approval, Usage
-from turnstream.server.turns.messages import AssistantTurn, Step
+from turnstream.server.turns.messages import AssistantTurn, Step, Turn
 from turnstream.server.turns.versions import Versions
 
 Json = dict[str, Any]
@@ -70,6 +70,11 @@ def versions_json(versions: Versions | None) -> Json:
     return {"version": versions.shown, "versions": list(versions.ids)} if versions else {}
 
 
+def removed_json(turn: Turn) -> Json:
+    """`{"removed": true}` if the graph's model does not get the turn any more; or nothing."""
+    return {"removed": True} if turn.removed else {}
+
+
 def place_json(node: str | None, namespace: Sequence[str]) -> Json:
     """`{"node"?, "namespace"?}`: where in the graph something is said."""
     return given(node=node, namespace=list(namespace) or None)
@@ -112,6 +117,7 @@ _DATA: Mapping[type[chunks.Chunk], tuple[str, Callable[[Any], Json]]] = {
     ),
     chunks.StepWithdrawn: ("step-withdrawn", _members("step_id", "parts")),
     chunks.MessagesRemoved: ("messages-removed", _members("ids")),
+    chunks.HistoryShortened: ("history-shortened", _members("ids")),
     chunks.Interrupt: ("interrupt", interrupt_json),
     chunks.InterruptsDiscarded: ("interrupts-discarded", _members("ids")),
 }
@@ -124,11 +130,12 @@ def named_data(chunk: chunks.Chunk) -> tuple[str, Json]:
 
 
 def turn_json(turn: AssistantTurn) -> dict[str, Any]:
-    """`{"usage"?, "ended"?, "error"?, "timing"?, "version"?, "versions"?}`: the sums over a turn's
-    steps, and how it ended."""
+    """`{"usage"?, "ended"?, "error"?, "timing"?, "version"?, "versions"?, "removed"?}`: the sums
+    over a turn's steps, and how it ended."""
     return {
         **usage_json(*turn.steps),
         **given(ended=turn.ended and ended_json(turn.ended), error=turn.error),
         **timing_json(*turn.steps),
         **versions_json(turn.versions),
+        **removed_json(turn),
     }

@@ -37,15 +37,18 @@ TIMING = record(
 )
 ENDED = record({"limit": TEXT, "value": {"type": "number"}}, reason=choice(*get_args(EndReason)))
 ERROR = record({"id": TEXT}, code=TEXT, message=TEXT)
-VERSIONS = {
+OF_ANY_TURN = {
     "version": described(TEXT, "The version that is shown."),
     "versions": described(
         list_of(TEXT, minItems=2),
         "Of a message that has several, in the order in which they were made.",
     ),
+    "removed": described(
+        {"const": True}, "The graph has removed the message from what its model gets."
+    ),
 }
 SUMS = {"usage": USAGE, "timing": TIMING}
-END = {"ended": ENDED, "error": ERROR, **VERSIONS}
+END = {"ended": ENDED, "error": ERROR, **OF_ANY_TURN}
 _DECIDED = {"approved": {"type": "boolean"}, "by": TEXT, "reason": TEXT, "args": OBJECT}
 APPROVAL = record({"mayHaveRun": {"const": True}, **_DECIDED}, id=TEXT)
 INTERRUPT = record(

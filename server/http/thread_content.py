@@ -132,7 +132,7 @@ class _Loading:
         InvalidRequest."""
         reader, graph = self.reader, entry.graph
         state = await (reader.state_before(live.header) if live else reader.state(self.key, graph))
-        find = partial(kept.head, version, state.messages)
+        find = partial(kept.head, version, state.shown)
         head = await beside_loop(len(state.messages), find)
         return (None if head is None else await reader.at_head(self.key, graph, head)), state
 
@@ -144,7 +144,7 @@ class _Loading:
 
     def _shown(self, state: ThreadState, kept: ThreadVersions, thread: ThreadState) -> Content:
         waiting = [_asked(approval) for approval in waiting_approvals(state, self.key)]
-        versions = kept.shown(state.messages, thread.messages)
+        versions = kept.shown(state.shown, thread.shown)
         turns, has_earlier = self.reader.page(state, self.page, versions)
         rest = self._rest(state, state.graph_state, None, has_earlier=has_earlier)
         if waiting:

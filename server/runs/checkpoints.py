@@ -22,9 +22,11 @@ from turnstream.server.runs.branches import BranchPoint
 from turnstream.server.runs.graph_user import as_caller
 from turnstream.server.runs.interrupts import asked, breakpoints, takes_bare_answer
 from turnstream.server.runs.saver import Checkpointer, Writes, forget_bare_answer, put_beginning
+from turnstream.server.runs.shortening import NO_FRONT, Front, Removed, in_front
 from turnstream.server.runs.speakers import Speakers
 from turnstream.server.runs.thread_state import ThreadState
 from turnstream.server.storage.interfaces import ThreadStore
+from turnstream.server.storage.removed_messages import RemovedMessage
 from turnstream.server.turns.chunks import Interrupt
 from turnstream.server.turns.header import ThreadKey
 from turnstream.server.turns.requests import NO_VALUES, GraphValues
@@ -48,8 +50,12 @@ class Checkpoints:
         fallback: Fallback,
         store: ThreadStore,
         hidden_nodes: Collection[str] = (),
+        *,
+        keeps_removed: bool = True,
     ) -> None:
+        """`keeps_removed`: people still see what the graph removes from the front of a thread."""
         self.attached = attached
+        self.keeps_removed = keeps_removed and not attached.is_built_in
         self.speakers = Speakers(frozenset(hidden_nodes))
         self._graph, self._records = attached.graph, attached.records
         self._saver = saver
@@ -78,7 +84,8 @@ class Checkpoints:
         length = len(value) if isinstance(value, list) else 1
         messages, carried = await beside_loop(length, partial(self._messages, value))
         kept = {} if carried else await self._store.dispositions(key)
-        dispositions = partial(of_history, messages, kept, self._fallback)
+        front = await self._front(key, messages)
+        dispositions = partial(of_history, [*front.messages, *messages], kept, self._fallback)
         client_state = self.attached.client_state
         interrupts: tuple[Interrupt, ...] = ()
         takes_bare = False
@@ -95,7 +102,25 @@ class Checkpoints:
             results=self.attached.results,
             graph_state=client_state.shown(snapshot.values) if client_state.names else None,
             spoiled=spoiled,
+            front=front,
         )
+
+    async def _front(self, key: ThreadKey, messages: Sequence[AnyMessage]) -> Front:
+        rows = await self._store.removed(key) if self.keeps_removed else ()
+        if not rows:
+            return NO_FRONT
+
+        def read() -> Front:
+            loads = self._saver.serde.loads_typed
+            return in_front(messages, {row.next_id: loads((row.kind, row.message)) for row in rows})
+
+        return await beside_loop(len(rows), read)
+
+    async def keep_removed(self, key: ThreadKey, run_id: str, removed: Sequence[Removed]) -> None:
+        """Keep what the graph of the thread's live run has removed, to show it."""
+        dumps = self._saver.serde.dumps_typed
+        rows = [RemovedMessage(one.next_id, *dumps(one.message)) for one in removed]
+        await self._store.put_removed(key, run_id, rows)
 
     def _messages(self, value: Any) -> tuple[Sequence[AnyMessage], bool]:
         """Return the messages of the channel, and True if no call of them needs what is stored

@@ -120,6 +120,6 @@ async def restored(
 
 
 def _missing(state: ThreadState, words: str) -> Sequence[AIMessage]:
-    known = {message.id for message in state.messages}
+    known = {message.id for message in state.shown}
     kept = messages_from_dict(json.loads(words))
     return [one for one in kept if isinstance(one, AIMessage) and one.id not in known]

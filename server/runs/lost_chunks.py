@@ -97,7 +97,7 @@ class _LostTranslator(Translator):
         checkpoints: Checkpoints,
         classifier: Classifier,
     ) -> None:
-        history = ThreadBefore(before.messages)
+        history = ThreadBefore(before.shown, before.front)
         super().__init__(
             header.message_id,
             history,

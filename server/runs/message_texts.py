@@ -41,7 +41,7 @@ def changes(start: RunStart, translator: Translator) -> TextChanges | None:
     if translator.added is None:  # No graph has changed what the request brought.
         thread, added = plan.after.messages, texts(plan.new or (), plan.message_id)
         return TextChanges(added, (), partial(texts, thread), is_branch)
-    begun, thread = {message.id: message for message in plan.before.messages}, translator.thread
+    begun, thread = {message.id: message for message in plan.before.shown}, translator.thread
     new = [message for message in thread if message.id not in begun]
     rewritten = {
         message.id or ""

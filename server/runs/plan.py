@@ -96,13 +96,14 @@ class Plan:
     @property
     def user_message(self) -> HumanMessage | None:
         """The user message of the turn. None: the graph has removed it."""
-        return stored_user.named([*(self.new or ()), *self.before.messages], self.user_message_id)
+        return stored_user.named([*(self.new or ()), *self.before.shown], self.user_message_id)
 
     @cached_property
     def after(self) -> ThreadBefore:
         """The thread as the run begins."""
         new = list(self.new or ())
-        return ThreadBefore(add_messages_in_order(list(self.before.messages), [new]))
+        shown = add_messages_in_order(list(self.before.shown), [new])
+        return ThreadBefore(shown, self.before.front)
 
     @property
     def is_new_thread(self) -> bool:
@@ -156,7 +157,7 @@ def plan(
         resume = resume_command(
             request.resume, state.interrupts, takes_bare=state.takes_bare_answer
         )
-        return Plan(last_turn_id(state.messages), state, None, resume=resume, point=point)
+        return Plan(last_turn_id(state.shown), state, None, resume=resume, point=point)
     if request.continue_:
         return _continue(state, point)
     decided = decide(request, state, catalogue, decider)
@@ -211,7 +212,7 @@ def _answering(
     ]
     told = [*decided.answers, *closers]
     return Plan(
-        last_turn_id(state.messages),
+        last_turn_id(state.shown),
         state,
         [*_end_marks(state), *decided.messages, *answers, *closers],
         [settled(answer, client_view(answer)) for answer in told],
@@ -241,7 +242,7 @@ def _continue(state: ThreadState, point: BranchPoint | None) -> Plan:
             409,
         )
     new = None if state.unfinished else list[AnyMessage]()
-    return Plan(last_turn_id(state.messages), state, new, point=point)
+    return Plan(last_turn_id(state.shown), state, new, point=point)
 
 
 def _awaits_person(call: ToolCall, state: ThreadState) -> bool:
@@ -250,7 +251,7 @@ def _awaits_person(call: ToolCall, state: ThreadState) -> bool:
 
 def _human(message: UserMessage, state: ThreadState) -> HumanMessage:
     id = message.id or f"msg_{uuid4().hex[:16]}"
-    if any(known.id == id for known in state.messages):
+    if any(known.id == id for known in state.shown):
         raise InvalidRequest(
             "message_exists",
             f"The thread already has a message {id!r}; give a new message an id of its own.",

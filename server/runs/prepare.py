@@ -67,13 +67,13 @@ async def _of_version(
     thread's own. Raises InvalidRequest."""
     if request.version is None:
         return request
-    kept, thread = await versions(key), state.messages
+    kept, thread = await versions(key), state.shown
     head = await beside_loop(len(thread), partial(kept.head, request.version, thread))
     return request if head is None else replace(request, head=head)
 
 
 def _check_size(state: ThreadState, max_bytes: int) -> None:
-    size = sum(content_bytes(message) for message in state.messages)
+    size = sum(content_bytes(message) for message in state.shown)
     if size > max_bytes:
         raise InvalidRequest(
             "thread_too_large",
@@ -110,14 +110,14 @@ async def _plan_on(
     decider: Decider,
 ) -> Plan:
     branch = state if request.head is None else await checkpoints.load(key, request.head)
-    length = len(branch.messages)
-    request, point = await beside_loop(length, partial(branch_point, request, branch.messages))
+    length = len(branch.shown)
+    request, point = await beside_loop(length, partial(branch_point, request, branch.shown))
     before = branch
     if point is not None:
         begin = point.checkpoint_id or await checkpoints.beginning(key)
         before = await checkpoints.load(key, begin)
         point = replace(point, checkpoint_id=begin, version=decider.run_id)
-        point = await beside_loop(length, partial(with_answers, point, before, branch.messages))
+        point = await beside_loop(length, partial(with_answers, point, before, branch.shown))
     elif request.head is not None:
         point = BranchPoint(None, request.head)
     planning = partial(plan, request, before, catalogue, decider, point)
@@ -125,13 +125,13 @@ async def _plan_on(
     if point is None:
         return planned
     branching = Branching(
-        left=Branch(state.messages, state.checkpoint_id),
-        followed=Branch(branch.messages, branch.checkpoint_id),
+        left=Branch(state.shown, state.checkpoint_id),
+        followed=Branch(branch.shown, branch.checkpoint_id),
         replaced=point.message,
         message_id=planned.user_message_id,
         is_edit=request.message is not None,
     )
-    after = [*planned.before.messages, *(planned.new or ())]
-    begins = partial(changed_words, state.messages, after)
+    after = [*planned.before.shown, *(planned.new or ())]
+    begins = partial(changed_words, state.shown, after)
     words = await beside_loop(len(state.messages), begins)
     return replace(planned, branching=branching, first_words=words)

@@ -105,7 +105,7 @@ class RunReader:
         if entry is None or not ids:
             return False
         state = await self.state(key, entry.graph)
-        return {*ids} <= {message.id for message in state.messages}
+        return {*ids} <= {message.id for message in state.shown}
 
     async def state(self, key: ThreadKey, graph: str | None = None) -> ThreadState:
         """The thread, which belongs to this graph, as it is saved."""
@@ -156,7 +156,7 @@ class RunReader:
 
         def turns() -> tuple[Turn, ...]:
             transcript = _transcript(state, running=True, live_run_id=header.run_id)
-            return with_versions(transcript.turns(), kept.shown(state.messages, state.messages))
+            return with_versions(transcript.turns(), kept.shown(state.shown, state.shown))
 
         return await beside_loop(len(state.messages), turns), state.graph_state
 
@@ -184,7 +184,7 @@ class RunReader:
         turns = await beside_loop(length, partial(transcript.turns, shown))
         if len(ids) in places:
             turns += (accumulate(chunks, header.message_id, earlier),)
-        kept = partial(versions.shown, before.messages, before.messages)
+        kept = partial(versions.shown, before.shown, before.shown)
         turns = with_versions(turns, await beside_loop(length, kept))
         first_part = sum(len(step.parts) for step in earlier)
         values = None if before.graph_state is None else state_after(chunks, before.graph_state)
@@ -209,10 +209,11 @@ class RunReader:
 
 def _transcript(state: ThreadState, *, running: bool, live_run_id: str | None = None) -> Transcript:
     return Transcript(
-        state.messages,
+        state.shown,
         state.dispositions,
         state.results,
         running=running,
         interrupts=state.interrupts,
         live_run_id=live_run_id,
+        removed=frozenset(message.id or "" for message in state.front.messages),
     )

@@ -96,17 +96,17 @@ class LostRuns:
 
     async def _follow_words(self, lost: LostRun, state: ThreadState) -> None:
         """Title a thread whose graph may have redacted the words that it began with."""
-        asked, entry = from_user(state.messages), await self._store.get(lost.key)
-        words = first_words(state.messages)
+        asked, entry = from_user(state.shown), await self._store.get(lost.key)
+        words = first_words(state.shown)
         if entry is None or is_first_title(entry.title, words or ""):
             return
         checkpoints = self._graphs.checkpoints(lost.graph)
         before: Sequence[AnyMessage] = ()
         if lost.base:
-            before = (await checkpoints.load(lost.key, lost.base)).messages
+            before = (await checkpoints.load(lost.key, lost.base)).shown
         elif asked:
             before = await checkpoints.as_brought(lost.key, asked[0].id)
-        changed = changed_words(before, state.messages)
+        changed = changed_words(before, state.shown)
         if changed:
             await follow_words(self._store, lost.key, changed)
 

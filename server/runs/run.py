@@ -106,7 +106,10 @@ class Run:
             start.classifier,
             view_of_turn(checkpoints.attached.results, start.plan.user_message),
             checkpoints.speakers,
+            keeps_front=checkpoints.keeps_removed,
         )
+        self._removed = 0
+        """The number of removed messages that are kept so far."""
         self._words = KeptWords(store, start.key, start.run_id, self.translator)
         self._state = ToldState(checkpoints.attached.client_state, start.plan.before.graph_state)
 
@@ -152,6 +155,7 @@ class Run:
             pump = asyncio.create_task(self._run_graph(writes), name=f"run {self.start.run_id}")
         try:
             last = await self._conclude(pump, writes)
+            await self._keep_removed()
         except LeaseLost:
             raise
         except Exception as cause:
@@ -203,6 +207,7 @@ class Run:
             await self._open_log(writes)
         chunks = self.translator.feed(item)
         if item["type"] == "values":
+            await self._keep_removed()
             chunks += self._state.tell()
         if chunks:
             if self.first_word is None and any(map(_is_text, chunks)):
@@ -236,6 +241,14 @@ class Run:
         told: list[Chunk] = [*self._state.tell(), *discarded, *plan.approvals, *plan.settled]
         await self.log.write(told)
         self.set_outcome(None)
+
+    async def _keep_removed(self) -> None:
+        """Keep what the graph has removed and people still see, before its removal is told."""
+        removed = self.translator.shortened[self._removed :]
+        if removed:
+            start = self.start
+            await self._checkpoints.keep_removed(start.key, start.run_id, removed)
+            self._removed += len(removed)
 
     async def _keep_dispositions(self, updates: dict[str, Any]) -> None:
         """Keep the dispositions of the calls of a graph that is not ours: its messages do not carry

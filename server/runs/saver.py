@@ -13,6 +13,7 @@ from langgraph.checkpoint.base import (
     PendingWrite,
     empty_checkpoint,
 )
+from langgraph.checkpoint.serde.base import SerializerProtocol
 
 _OLDEST = "00000000-0000-6000-8000-000000000000"
 """Ids of checkpoints are UUIDs of version 6, in the order of their time."""
@@ -40,6 +41,8 @@ class Writes(Protocol):
 
 
 class Checkpointer(Protocol):
+    serde: SerializerProtocol
+
     def watch(self, checkpoint_key: str) -> AbstractContextManager[Writes]:
         """Follow the writes to a thread."""
 

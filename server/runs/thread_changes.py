@@ -8,13 +8,16 @@ from langgraph.types import Overwrite
 
 from turnstream.graphs.calls import call_ids
 from turnstream.graphs.history import pending_calls
+from turnstream.server.runs.shortening import NO_FRONT, Front, Removed, extends, shortened
 
 
 class ThreadBefore:
-    """The thread as a run begins, and what its run asks of all of it."""
+    """The thread as a run begins, and what its run asks of all of it. `messages` begin with those
+    of `front`, which only people see."""
 
-    def __init__(self, messages: Sequence[AnyMessage]) -> None:
+    def __init__(self, messages: Sequence[AnyMessage], front: Front = NO_FRONT) -> None:
         self.messages = messages
+        self.front = front
         self.call_ids = call_ids(messages)
         self.pending = {call["id"]: call["name"] for call in pending_calls(messages)}
         """The names of the tools of the calls that have no answer, by call id."""
@@ -22,11 +25,18 @@ class ThreadBefore:
 
 
 class ThreadNow:
-    """A thread while a run works on it."""
+    """A thread while a run works on it. `keeps_front`: what the graph removes from its front is
+    still shown."""
 
-    def __init__(self, before: ThreadBefore) -> None:
+    def __init__(self, before: ThreadBefore, *, keeps_front: bool = True) -> None:
         self._before = before
         self._removed: set[str] = set()
+        self._keeps_front = keeps_front
+        self._front = before.front
+        self._own = before.messages[len(before.front.messages) :]
+        """The messages that the graph had when this was asked last."""
+        self.shortened: list[Removed] = []
+        """All that the run has removed from the front, in order."""
 
     @property
     def removed(self) -> frozenset[str]:
@@ -36,18 +46,27 @@ class ThreadNow:
         """These are gone, and it was told."""
         self._removed.update(ids)
 
+    def shown(self, messages: Sequence[AnyMessage]) -> Sequence[AnyMessage]:
+        """The thread as people see it, whose graph has these messages by now."""
+        if not extends(messages, self._own) and self._keeps_front:
+            gone = shortened(self._own, messages, self._front)
+            self.shortened += gone
+            there = {message.id for message in messages}
+            front = [*self._front.messages, *(one.message for one in gone)]
+            front = [message for message in front if message.id not in there] if there else []
+            next_id = gone[-1].next_id if gone else self._front.next_id
+            self._front = Front(front, next_id)
+        self._own = messages
+        return [*self._front.messages, *messages] if self._front.messages else messages
+
     def compared(
         self, messages: Sequence[AnyMessage]
     ) -> tuple[tuple[str, ...], Sequence[AnyMessage]]:
         """The thread by now: the ids of user's and model's messages that are gone since this was
         asked last, and the messages that are new since the run began, in order."""
         before = self._before.messages
-        length = len(before)
-        is_behind = length <= len(messages) and (
-            length == 0 or messages[length - 1].id == before[-1].id
-        )
-        if is_behind and not self._removed:
-            return (), messages[length:]
+        if not self._removed and extends(messages, before):
+            return (), messages[len(before) :]
         left = {message.id for message in messages}
         gone = tuple(
             message.id or ""

@@ -11,6 +11,7 @@ from turnstream.graphs.history import pending_calls
 from turnstream.graphs.result_view import ResultView, own_result
 from turnstream.graphs.stored_approvals import AskedApproval
 from turnstream.server.runs.interrupts import asking_calls
+from turnstream.server.runs.shortening import NO_FRONT, Front
 from turnstream.server.turns.chunks import Disposition, Interrupt
 from turnstream.server.turns.graph_state import Values
 
@@ -37,6 +38,13 @@ class ThreadState:
     ever."""
     spoiled: bool = False
     """True if a task that has finished wrote what the state does not take."""
+    front: Front = NO_FRONT
+    """The messages that the graph has removed, and that people still see."""
+
+    @cached_property
+    def shown(self) -> Sequence[AnyMessage]:
+        """The thread as people see it."""
+        return [*self.front.messages, *self.messages] if self.front.messages else self.messages
 
     @cached_property
     def unanswered(self) -> Sequence[ToolCall]:

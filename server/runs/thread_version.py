@@ -43,7 +43,7 @@ async def check_version(request: TurnRequest, run: NewRun, checkpoints: Checkpoi
             raise UnknownThread(run.key)
     elif request.based_on not in (None, entry.run_id):
         state = await checkpoints.load(run.key)
-        raise ThreadChanged(entry, _since(state.messages, request.based_on))
+        raise ThreadChanged(entry, _since(state.shown, request.based_on))
 
 
 async def check_may_stop(

@@ -65,10 +65,11 @@ class Transcript:
         running: bool = False,
         interrupts: Sequence[Interrupt] = (),
         live_run_id: str | None = None,
+        removed: Collection[str] = (),
     ) -> None:
         """`results` shows what clients see of the thread's tools; `running`: the last turn has not
         ended yet; `interrupts`: what the graph has stopped in it to ask; `live_run_id`: of the run
-        that works on it."""
+        that works on it; `removed`: the ids of messages that the graph has removed."""
         answers = {m.tool_call_id: m for m in messages if isinstance(m, ToolMessage)}
         reviews = {id: question for one in interrupts for id, question in one.approvals.items()}
         self._calls = _Calls(
@@ -80,6 +81,7 @@ class Transcript:
             live_run_id,
             asking_calls(interrupts),
         )
+        self._removed = removed
         self._running, self._asks = running, bool(interrupts)
         self._drafts = [*_drafts(messages)]
 
@@ -94,12 +96,18 @@ class Transcript:
 
     def _turn(self, draft: _Draft) -> Turn:
         if not draft.spoken and draft.human is not None:
-            return UserTurn(draft.id, user_content(draft.human), stored_user.sent_at(draft.human))
+            return UserTurn(
+                draft.id,
+                user_content(draft.human),
+                stored_user.sent_at(draft.human),
+                removed=draft.id in self._removed,
+            )
         return _assistant_turn(
             draft,
             replace(self._calls, results=view_of_turn(self._calls.results, draft.human)),
             goes_on=self._running and draft.is_last,
             asks=self._asks and draft.is_last,
+            removed=self._removed,
         )
 
 
@@ -187,7 +195,9 @@ class _Calls:
         return shown_approval(id, asked, end, self.live_run_id)
 
 
-def _assistant_turn(draft: _Draft, calls: _Calls, *, goes_on: bool, asks: bool) -> AssistantTurn:
+def _assistant_turn(
+    draft: _Draft, calls: _Calls, *, goes_on: bool, asks: bool, removed: Collection[str]
+) -> AssistantTurn:
     spoken, last = draft.spoken, draft.spoken[-1]
     pending = asks or any(call["id"] not in calls.answers for call in last.tool_calls)
     steps = tuple(
@@ -197,6 +207,7 @@ def _assistant_turn(draft: _Draft, calls: _Calls, *, goes_on: bool, asks: bool) 
             finish_reason=last_reason(message, pending=pending or goes_on or message is not last),
             usage=usage_of(message),
             timing=timing_of(message),
+            removed=(message.id or "") in removed,
         )
         for message in spoken
         if not stored.only_ends_its_run(message)

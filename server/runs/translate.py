@@ -18,11 +18,13 @@ from turnstream.graphs import stored
 from turnstream.graphs.answers import failed
 from turnstream.graphs.classify import Classifier
 from turnstream.graphs.execution import INNER
+from turnstream.graphs.history import from_user
 from turnstream.graphs.result_view import ResultView
 from turnstream.graphs.stored import Ended
 from turnstream.server.runs.endings import last_reason, run_ended, settled
 from turnstream.server.runs.failures import Failure
 from turnstream.server.runs.progress import progress
+from turnstream.server.runs.shortening import Removed
 from turnstream.server.runs.speakers import RunningTasks, Speakers, speaker_of
 from turnstream.server.runs.step import StreamedStep
 from turnstream.server.runs.thread_changes import ThreadBefore, ThreadNow, added_messages, ids_in
@@ -32,6 +34,7 @@ from turnstream.server.turns.chunks import (
     Done,
     Error,
     FinishReason,
+    HistoryShortened,
     Interrupt,
     MessagesRemoved,
 )
@@ -54,8 +57,13 @@ class Translator:
         classifier: Classifier,
         results: ResultView,
         speakers: Speakers | None = None,
+        *,
+        keeps_front: bool = True,
     ) -> None:
-        self._history, self._thread = history, ThreadNow(history)
+        """`keeps_front`: messages that the graph removes from the front of its thread are still
+        shown."""
+        self._history = history
+        self._thread = ThreadNow(history, keeps_front=keeps_front)
         self._pending = dict(history.pending)
         self._results = results
         self._speakers = speakers or Speakers()
@@ -83,6 +91,11 @@ class Translator:
         return self._thread.removed
 
     @property
+    def shortened(self) -> Sequence[Removed]:
+        """The messages that the run's graph has removed, and that are still shown."""
+        return self._thread.shortened
+
+    @property
     def unsaved(self) -> list[StreamedStep]:
         """The steps that were told and that the thread, when it was looked at, did not have."""
         return [step for step in self._steps if step.step_id not in (self._saved or ())]
@@ -107,13 +120,11 @@ class Translator:
         return [*progress(kind, data, self._steps.open_calls, node, namespace)]
 
     def reconcile(self, messages: Sequence[AnyMessage], *, at_rest: bool = False) -> list[Chunk]:
-        """Return the chunks that make what was told the same as the thread. `at_rest`: the run was
-        broken off, and what it told last is still to be saved; only what the thread is not to keep
-        is withdrawn.
-
-        `at_rest`: the run was broken off, and what it told last is still to be saved; only what the
-        thread is not to keep is withdrawn.
-        """
+        """Return the chunks that make what was told the same as the thread, whose graph has these
+        messages. `at_rest`: the run was broken off, and what it told last is still to be saved;
+        only what the thread is not to keep is withdrawn."""
+        known = len(self.shortened)
+        messages = self._thread.shown(messages)
         removed, new = self._thread.compared(messages)
         by_model = [message for message in new if isinstance(message, AIMessage)]
         spoken = [message for message in by_model if not stored.only_ends_its_run(message)]
@@ -126,6 +137,8 @@ class Translator:
         if self._pending or self._steps.open_calls:
             answers = [message for message in new if isinstance(message, ToolMessage)]
             chunks += [c for message in answers for c in self._answered(message)]
+        if ids := _shown_ids(self.shortened[known:]):
+            chunks.append(HistoryShortened(ids))
         for step in self.unsaved:
             lasts = bool(step.paths) and self._speakers.is_lasting(step.speaker)
             if not (at_rest and lasts):
@@ -267,3 +280,14 @@ class Translator:
     def _close_all(self, last: StreamedStep | None, reason: FinishReason) -> list[Chunk]:
         closed = [(step, reason if step is last else "tool-calls") for step in self._steps]
         return [c for step, its_reason in closed for c in self._steps.close(step, its_reason)]
+
+
+def _shown_ids(removed: Sequence[Removed]) -> tuple[str, ...]:
+    """The ids of user messages and steps."""
+    messages = [one.message for one in removed]
+    users = {id(message) for message in from_user(messages)}
+    return tuple(
+        message.id or ""
+        for message in messages
+        if isinstance(message, AIMessage) or id(message) in users
+    )

@@ -12,6 +12,7 @@ from turnstream.server.storage import (
     extension_tables,
     hidden_threads,
     idle_threads,
+    removed_rows,
     thread_list,
     thread_pages,
     unfinished,
@@ -28,6 +29,7 @@ from turnstream.server.storage.interfaces import (
     ThreadRunState,
     WaitingApproval,
 )
+from turnstream.server.storage.removed_messages import RemovedMessage
 from turnstream.server.storage.retention import IdleThread
 from turnstream.server.storage.search import Search
 from turnstream.server.storage.thread_pages import Listed
@@ -268,6 +270,7 @@ class SqlStore(ABC):
             claims.remove_thread(connection, key)
             approvals.remove_thread(connection, key)
             unfinished.remove(connection, key)
+            removed_rows.remove(connection, key)
             extension_tables.remove_thread(connection, key)
 
         await self.write_claimed(key, None, remove)
@@ -317,6 +320,14 @@ class SqlStore(ABC):
 
     async def approval(self, id: str) -> WaitingApproval | None:
         return await self.read(approvals.get, id)
+
+    async def put_removed(
+        self, key: ThreadKey, run_id: str, removed: Sequence[RemovedMessage]
+    ) -> None:
+        await self.write_claimed(key, run_id, removed_rows.put, key, removed)
+
+    async def removed(self, key: ThreadKey) -> Sequence[RemovedMessage]:
+        return await self.read(removed_rows.get, key)
 
     async def put_words(self, key: ThreadKey, run_id: str, words: str) -> None:
         await self.write_claimed(key, run_id, unfinished.put, key, run_id, words)

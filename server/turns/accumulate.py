@@ -8,6 +8,7 @@ from turnstream.server.turns.chunks import (
     ArgsFinish,
     Chunk,
     Error,
+    HistoryShortened,
     Interrupt,
     MessageFinish,
     MessagesRemoved,
@@ -32,6 +33,7 @@ from turnstream.server.turns.messages import (
     Step,
     Text,
     ToolCall,
+    marked_step,
     settle_call,
     settle_step,
     with_args,
@@ -90,6 +92,8 @@ class Accumulator:
         self._steps: dict[str, _OpenStep] = {}
         """In the order in which they started."""
         self._end: dict[str, Any] = {}
+        self._shortened = set[str]()
+        """The steps of this run that its graph has removed from what its model gets."""
 
     def take(self, chunk: Chunk) -> None:
         match chunk:
@@ -101,6 +105,9 @@ class Accumulator:
                 self._take_step(chunk)
             case MessagesRemoved():
                 self._earlier = [step for step in self._earlier if step.step_id not in chunk.ids]
+            case HistoryShortened():
+                self._earlier = [marked_step(step, chunk.ids) for step in self._earlier]
+                self._shortened.update(chunk.ids)
             case ToolSettled() | ToolApproval():
                 self._earlier = [settle_step(step, chunk) for step in self._earlier]
             case Interrupt():
@@ -155,7 +162,7 @@ class Accumulator:
 
     def step(self, step_id: str) -> Step:
         """A step that this run tells, so far."""
-        return self._steps[step_id].whole()
+        return marked_step(self._steps[step_id].whole(), self._shortened)
 
     def _ended_earlier(self) -> list[Step]:
         """The earlier steps; if this run has told none, and came to its own end, the last of them

@@ -137,6 +137,14 @@ class MessagesRemoved:
 
 
 @dataclass(frozen=True, slots=True)
+class HistoryShortened:
+    """The graph has removed these user messages and steps from the front of what its model gets.
+    They are still shown."""
+
+    ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Interrupt:
     """The graph has stopped to ask; the run ends, and a `resume` goes on with the answer. A
     breakpoint asks nothing: its value is None, its id `{node}@{checkpoint id}`."""
@@ -251,6 +259,7 @@ Chunk = (
     | StepFinish
     | StepWithdrawn
     | MessagesRemoved
+    | HistoryShortened
     | Interrupt
     | InterruptsDiscarded
     | RunEnded

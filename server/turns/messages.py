@@ -69,6 +69,8 @@ class Step:
     finish_reason: FinishReason = "stop"
     usage: Usage | None = None
     timing: Timing | None = None
+    removed: bool = False
+    """True if the graph has removed it from what its model gets."""
 
     @property
     def tool_ms(self) -> dict[str, int]:
@@ -87,6 +89,8 @@ class UserTurn:
     """Unix time; None: it is not known."""
     versions: Versions | None = None
     """None: there is no other."""
+    removed: bool = False
+    """True if the graph has removed it from what its model gets."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +105,11 @@ class AssistantTurn:
     """The error of a turn that failed: `{"code", "message", "id"?}`."""
     versions: Versions | None = None
     """None: there is no other."""
+
+    @property
+    def removed(self) -> bool:
+        """True if the graph has removed all of it from what its model gets."""
+        return bool(self.steps) and all(step.removed for step in self.steps)
 
     @property
     def parts(self) -> tuple[MessagePart, ...]:
@@ -160,3 +169,16 @@ def without(turns: Iterable[Turn], ids: Collection[str]) -> Iterator[Turn]:
         steps = tuple(step for step in turn.steps if step.step_id not in ids)
         if steps or not turn.steps:
             yield replace(turn, steps=steps)
+
+
+def marked(turns: Iterable[Turn], ids: Collection[str]) -> Iterator[Turn]:
+    """The turns; the user messages and steps of these ids are marked as removed."""
+    for turn in turns:
+        if isinstance(turn, UserTurn):
+            yield replace(turn, removed=True) if turn.id in ids else turn
+        else:
+            yield replace(turn, steps=tuple(marked_step(step, ids) for step in turn.steps))
+
+
+def marked_step(step: Step, ids: Collection[str]) -> Step:
+    return replace(step, removed=True) if step.step_id in ids else step

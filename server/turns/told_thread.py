@@ -3,8 +3,21 @@
 from collections.abc import Iterable, Sequence
 
 from turnstream.server.turns.accumulate import Accumulator
-from turnstream.server.turns.chunks import Chunk, MessagesRemoved, ToolApproval, ToolSettled
-from turnstream.server.turns.messages import AssistantTurn, ToolCall, Turn, settle_turn, without
+from turnstream.server.turns.chunks import (
+    Chunk,
+    HistoryShortened,
+    MessagesRemoved,
+    ToolApproval,
+    ToolSettled,
+)
+from turnstream.server.turns.messages import (
+    AssistantTurn,
+    ToolCall,
+    Turn,
+    marked,
+    settle_turn,
+    without,
+)
 
 
 class ToldThread:
@@ -25,6 +38,8 @@ class ToldThread:
                 self._others = [settle_turn(turn, chunk) for turn in self._others]
             case MessagesRemoved():
                 self._others = [*without(self._others, chunk.ids)]
+            case HistoryShortened():
+                self._others = [*marked(self._others, chunk.ids)]
         self.message.take(chunk)
 
     def turns(self) -> tuple[Turn, ...]:

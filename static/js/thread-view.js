@@ -31,6 +31,7 @@ export function threadView(
     return empty(examples, graph, actions);
   const idle = state.run === null;
   const messages = state.messages.filter((message) => !isEmpty(message, state));
+  const lastRemoved = messages.findLast(({ removed }) => removed);
   return html`
     ${state.hasEarlier && limit >= messages.length ? earlier(state, actions) : nothing}
     ${repeat(
@@ -51,15 +52,19 @@ export function threadView(
           idle,
           thumbs,
         };
-        return guard([message, ...Object.values(about)], () =>
+        const view = guard([message, ...Object.values(about)], () =>
           messageView(message, about, actions),
         );
+        return message === lastRemoved ? [view, shortened()] : view;
       },
     )}
     ${interruptsView(state, actions)} ${outboxView(unsent, state, actions)}
     ${ending(state, actions)} ${state.looksAt !== null && idle ? lookedAtView(actions) : nothing}
   `;
 }
+
+const shortened = () =>
+  html`<p class="mark">${icons.stopped} The model no longer gets the messages above</p>`;
 
 const earlier = ({ loadingEarlier }, actions) => html`
   <button

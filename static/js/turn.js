@@ -136,7 +136,7 @@ export class Turn {
   #read({ name, data }) {
     if (name === "run-ended") this.message.ended = data;
     if (name === "step-withdrawn") this.#steps.withdraw(data);
-    if (name === "messages-removed") this.#isStale = true;
+    if (name === "messages-removed" || name === "history-shortened") this.#isStale = true;
     if (name === "interrupt") this.interrupts.push(data);
     if (name === "interrupts-discarded") this.#discarded.push(...data.ids);
     if (name === "tool-progress") this.#progress[data.tool_call_id] = data.data;

@@ -146,6 +146,17 @@ async def test_messages_that_the_graph_removed_are_gone_when_the_run_has_ended(
     await expect(wired.replies).to_contain_text(["A summary"])
 
 
+async def test_messages_that_the_model_no_longer_gets_are_shown_above_a_line(
+    wired: Visit, wire: ScriptedWire
+) -> None:
+    old = {**spoken({"type": "text", "text": "Old"}), "removed": True}
+    wire.hold(old, {**spoken({"type": "text", "text": "New"}), "id": "m9"})
+    await wired.open(THREAD)
+    line = wired.page.locator("#log .mark")
+    await expect(line).to_contain_text("no longer gets the messages above")
+    await expect(wired.page.locator("#log > *").filter(has_text="New")).to_be_visible()
+
+
 async def test_a_hidden_result_is_named_and_a_waiting_thread_is_marked(
     wired: Visit, wire: ScriptedWire, look: str
 ) -> None:

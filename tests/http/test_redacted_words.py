@@ -23,6 +23,15 @@ graph = create_agent(
     model, middleware=[PIIMiddleware("email", strategy="redact", apply_to_output=True)]
 )
 """
+SUMMARIZING = """
+from langchain.agents import create_agent
+from langchain.agents.middleware import SummarizationMiddleware
+from langchain_core.language_models.fake_chat_models import FakeListChatModel
+
+model = FakeListChatModel(responses=["It is here."])
+summaries = SummarizationMiddleware(model=model, trigger=("messages", 4), keep=("messages", 1))
+graph = create_agent(model, middleware=[summaries])
+"""
 GRAPH = """
 import asyncio
 from pathlib import Path
@@ -108,6 +117,22 @@ async def test_what_langchains_middleware_redacts_is_nowhere_to_be_found(tmp_pat
         assert await title(client) == "Write to [REDACTED_EMAIL], please"
         [once] = await found(client, "redacted_email")
         assert "I have written to" in json.dumps(once["text"])
+
+
+async def test_what_a_summary_replaces_is_listed_found_and_exported_unless_it_is_to_be_hidden(
+    tmp_path: Path,
+) -> None:
+    for policy in ("show", "hide"):
+        file = graph_file(tmp_path, SUMMARIZING)
+        own = settings(tmp_path / f"{policy}.db", graph=file, removed_messages=policy)
+        async with serving(own) as client:
+            for question in ("Where is the alpha?", "And the beta?", "And the gamma?"):
+                await client.turn({"thread_id": "t", "message": question})
+            thread = json.dumps(await client.thread("t"))
+            export = (await client.http.get("/export")).text
+            is_shown = ["beta" in thread, "beta" in export, bool(await found(client, "beta"))]
+            assert is_shown == [policy == "show"] * 3
+            assert '"removed": true' in thread or policy == "hide"
 
 
 @pytest.mark.parametrize(

@@ -205,6 +205,7 @@ test("a withdrawn step is not shown", () => {
 
 test("messages that the graph has removed are known only to the server", () => {
   assert.equal(turnOf([data("messages-removed", { ids: ["m0"] })], []).isStale, true);
+  assert.equal(turnOf([data("history-shortened", { ids: ["m0"] })], []).isStale, true);
 });
 
 test("a message whose order is unsure is known only to the server", () => {

@@ -25,7 +25,7 @@ def value(column: Column[Any]) -> Any:
     kind = column.type.python_type
     if kind is datetime:
         return datetime.now(UTC)
-    return {int: 1, float: 1.0, bool: False}.get(kind, "[]")
+    return {int: 1, float: 1.0, bool: False, bytes: b""}.get(kind, "[]")
 
 
 def fill(connection: Connection, table: Table) -> None:

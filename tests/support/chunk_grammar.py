@@ -11,6 +11,7 @@ from turnstream.server.turns.chunks import (
     Done,
     Error,
     GraphState,
+    HistoryShortened,
     Interrupt,
     InterruptsDiscarded,
     MessageFinish,
@@ -99,6 +100,7 @@ class _Reader:
                     | Interrupt
                     | InterruptsDiscarded
                     | MessagesRemoved
+                    | HistoryShortened
                 )
                 assert isinstance(chunk, others), f"{type(chunk).__name__} before the end"
 

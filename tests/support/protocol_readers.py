@@ -267,6 +267,7 @@ class UIMessageReader:
     _on_data_interrupt = _on_data_custom
     _on_data_interrupts_discarded = _on_data_custom
     _on_data_messages_removed = _on_data_custom
+    _on_data_history_shortened = _on_data_custom
     _on_data_state = _on_data_custom
     _on_data_tool_approval = _on_data_custom
 
@@ -388,6 +389,7 @@ _UI_KEYS: dict[str, tuple[set[str], set[str]]] = {
     "data-interrupt": ({"data", "transient"}, set()),
     "data-interrupts-discarded": ({"data", "transient"}, set()),
     "data-messages-removed": ({"data", "transient"}, set()),
+    "data-history-shortened": ({"data", "transient"}, set()),
     "data-state": ({"data", "transient"}, set()),
     "data-tool-approval": ({"data", "transient"}, set()),
     "data-step-withdrawn": ({"id", "data"}, set()),

@@ -22,7 +22,7 @@ from turnstream.server.runs.reader import LoggedRun
 from turnstream.server.turns.accumulate import accumulate
 from turnstream.server.turns.chunks import Chunk, MessageFinish
 from turnstream.server.turns.graph_state import GraphState, Values, state_after
-from turnstream.server.turns.messages import AssistantTurn, Step, Turn, UserTurn
+from turnstream.server.turns.messages import AssistantTurn, Step, Turn, UserTurn, marked
 from turnstream.server.turns.requests import TurnRequest
 
 Json = dict[str, Any]
@@ -67,11 +67,12 @@ class ServedRun:
         """The thread as its client has it after the last chunk."""
         others = self.before[:-1] if self.earlier else self.before
         removed = {id for chunk in self.named("MessagesRemoved") for id in chunk.ids}
-        left = (_without(turn, removed) for turn in others)
+        shortened = {id for chunk in self.named("HistoryShortened") for id in chunk.ids}
+        left = marked(filter(None, (_without(turn, removed) for turn in others)), shortened)
         told = accumulate(self.chunks, self.message_id, self._steps)
         # A graph may stop to ask before any word.
         return (
-            *(turn for turn in left if turn),
+            *left,
             *([told] if told.steps or told.ended or told.error else []),
         )
 

@@ -24,6 +24,7 @@ from turnstream.server.turns.accumulate import accumulate, is_in_order
 from turnstream.server.turns.chunks import (
     Chunk,
     Custom,
+    HistoryShortened,
     Interrupt,
     MessagesRemoved,
     StepStart,
@@ -199,13 +200,21 @@ def test_a_node_that_is_hidden_is_not_heard_and_what_it_leaves_is_told() -> None
     assert TextDelta("m1", (0,), "Secret plan.") in fed(told, thread(kept))
 
 
-def test_messages_that_the_graph_removes_are_named_once() -> None:
+def test_messages_that_the_graph_removes_from_the_front_are_shown_and_named_once() -> None:
     old = (HumanMessage("Hi", id="u0"), ai("m0", "Hello."))
     told = translator(*old)
     summary = HumanMessage("So far: greetings.", id="s1")
     gone = {"messages": [summary, HUMAN]}
     item = {"type": "values", "ns": (), "data": gone, "interrupts": ()}
-    assert fed(told, item, item) == [MessagesRemoved(("u0", "m0"))]
+    assert fed(told, item, item) == [HistoryShortened(("u0", "m0"))]
+
+
+def test_messages_that_the_graph_takes_back_are_named_once() -> None:
+    old = (HumanMessage("Hi", id="u0"), ai("m0", "Hello."))
+    told = translator(*old)
+    left = {"messages": [old[0], HUMAN]}
+    item = {"type": "values", "ns": (), "data": left, "interrupts": ()}
+    assert fed(told, item, item) == [MessagesRemoved(("m0",))]
 
 
 def test_an_interrupted_node_loses_its_words_and_its_run_ends_to_ask() -> None:

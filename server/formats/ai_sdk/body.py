@@ -246,7 +246,7 @@ def components() -> dict[str, Schema]:
     """The schema of a message of a loaded thread, by name; see `stream.py`."""
     message = any_of(
         record(
-            {"metadata": record(meta.VERSIONS)},
+            {"metadata": record(meta.OF_ANY_TURN)},
             id=TEXT,
             role="user",
             parts=list_of(any_of(record(type="text", text=TEXT), _FILE)),

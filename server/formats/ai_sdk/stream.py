@@ -122,6 +122,7 @@ class UIMessageStreamEncoder:
             chunks.StepFinish: self._step_finish,
             chunks.StepWithdrawn: self._places.withdraw,
             chunks.MessagesRemoved: _data,
+            chunks.HistoryShortened: _data,
             chunks.Interrupt: self._interrupt,
             chunks.InterruptsDiscarded: _data,
             chunks.RunEnded: self._run_ended,
@@ -391,7 +392,7 @@ def snapshot(turns: Sequence[messages.Turn]) -> list[Payload]:
 def _message(turn: messages.Turn) -> Payload:
     if isinstance(turn, UserTurn):
         role, parts = "user", [*map(_content, turn.content)]
-        about = metadata.versions_json(turn.versions)
+        about = metadata.versions_json(turn.versions) | metadata.removed_json(turn)
     else:
         role, parts, about = "assistant", [*_parts(turn)], metadata.turn_json(turn)
     return {"id": turn.id, "role": role, "parts": parts, **({"metadata": about} if about else {})}

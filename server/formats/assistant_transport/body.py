@@ -144,7 +144,7 @@ def components() -> dict[str, Schema]:
     """The schema of a message of a loaded thread, by name; see `stream.py`."""
     message = any_of(
         record(
-            {**meta.VERSIONS, "createdAt": {**TEXT, "format": "date-time"}},
+            {**meta.OF_ANY_TURN, "createdAt": {**TEXT, "format": "date-time"}},
             id=TEXT,
             role="user",
             parts=list_of(any_of(_TEXT, _IMAGE)),

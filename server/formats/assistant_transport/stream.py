@@ -103,6 +103,7 @@ def _user(turn: UserTurn) -> Payload:
         "role": "user",
         "parts": [_content(item) for item in turn.content],
         **metadata.versions_json(turn.versions),
+        **metadata.removed_json(turn),
         **metadata.given(createdAt=sent and sent.isoformat(timespec="milliseconds")),
     }
 

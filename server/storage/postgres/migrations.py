@@ -17,6 +17,7 @@ from turnstream.server.storage import tables
 from turnstream.server.storage.extension_tables import extensions
 from turnstream.server.storage.interfaces import StorageError
 from turnstream.server.storage.postgres.transactions import driver
+from turnstream.server.storage.removed_rows import removed_messages
 
 LOCK = 0x7475726E  # "turn"
 WAIT_SECONDS = 120.0
@@ -113,6 +114,10 @@ def _give_versions_away(connection: Connection) -> None:
         connection.execute(text("INSERT INTO extensions VALUES ('versions', 1, 'turn_versions')"))
 
 
+def _keep_removed_messages(connection: Connection) -> None:
+    removed_messages.create(connection)
+
+
 STEPS: Sequence[Callable[[Connection], None]] = (
     _leave_out,
     _index_titles,
@@ -122,6 +127,7 @@ STEPS: Sequence[Callable[[Connection], None]] = (
     _know_extensions,
     _give_texts_to_search,
     _give_versions_away,
+    _keep_removed_messages,
 )
 """From version 1 to 2, and so on."""
 VERSION = 1 + len(STEPS)
