@@ -249,8 +249,9 @@ class Asking:
             taken = self._held_calls.take(self._mark)
             if taken is None:
                 raise ToolException(
-                    "The tool asked the user a question and its call ended before the answer came; "
-                    "the call may have run in part."
+                    "The tool asked the user a question, and the answer did not reach its call: "
+                    "the time for it was over, turnstream was restarted, or another worker has "
+                    "the call; the call may have run in part."
                 )
             held = taken
             self._next_answer()
