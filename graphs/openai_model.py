@@ -88,6 +88,8 @@ class BoundedChatOpenAI(ChatOpenAI):
                 room.fill(chunk.message)
                 ends = (chunk.generation_info or {}).get("finish_reason") is not None
                 take_thoughts(tags, chunk.message, ends=ends, shows=self.shows_reasoning)
+                if _has_words(chunk) and (kept := keys.begin()):
+                    yield self._kept(kept).part_of(whole)
                 yield chunk.part_of(whole)
                 if room.is_over:
                     break
@@ -105,9 +107,12 @@ class BoundedChatOpenAI(ChatOpenAI):
                 yield StreamedGeneration(message=rest)
         if room.is_over:
             yield cut_chunk(self.max_message_bytes, "openai")
-        elif kept := keys.whole():
-            message = AIMessageChunk(content="", additional_kwargs={self._server_key: kept})
-            yield StreamedGeneration(message=message)
+        elif kept := keys.rest():
+            yield self._kept(kept)
+
+    def _kept(self, keys: str) -> StreamedGeneration:
+        message = AIMessageChunk(content="", additional_kwargs={self._server_key: keys})
+        return StreamedGeneration(message=message)
 
     def _get_request_payload(self, input_: Any, **options: Any) -> dict[str, Any]:
         payload = super()._get_request_payload(input_, **options)
@@ -212,6 +217,12 @@ def _call(call: Mapping[str, Any]) -> ToolCallChunk:
 def _end(reason: str) -> StreamedGeneration:
     message = AIMessageChunk(content="", response_metadata={PROVIDER: "openai"})
     return StreamedGeneration(message=message, generation_info={"finish_reason": reason})
+
+
+def _has_words(chunk: ChatGenerationChunk) -> bool:
+    message = chunk.message
+    assert isinstance(message, AIMessageChunk)
+    return bool(message.content or message.tool_call_chunks)
 
 
 def _says_nothing(chunk: ChatGenerationChunk) -> bool:

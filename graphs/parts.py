@@ -192,16 +192,25 @@ def _by_kind(said: Iterable[tuple[Kind, str]]) -> dict[Kind, str]:
     return {kind: "".join(pieces) for kind, pieces in texts.items()}
 
 
-def partial_message(run_id: str, message_id: str, parts: Sequence[StreamedPart]) -> AIMessage:
+def partial_message(
+    run_id: str,
+    message_id: str,
+    parts: Sequence[StreamedPart],
+    server_keys: Mapping[str, str] | None = None,
+) -> AIMessage:
     """The message of a model that was cut off, as far as it streamed. Its calls never became whole,
-    so nobody is to end them."""
+    so nobody is to end them. `server_keys`: see `turnstream.graphs.server_keys`."""
     calls = [stored_call(part) for part in parts if isinstance(part, StreamedCall)]
     return AIMessage(
         content=said_content(parts),
         id=message_id,
         tool_calls=calls,
+        additional_kwargs=dict(server_keys or {}),
         response_metadata=stored.ai_metadata(
-            run_id=run_id, dispositions=["invalid"] * len(calls), **parts_metadata(parts)
+            run_id=run_id,
+            dispositions=["invalid"] * len(calls),
+            provider="openai" if server_keys else None,
+            **parts_metadata(parts),
         ),
     )
 

@@ -21,7 +21,7 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolCal
 
 from turnstream.graphs import stored
 from turnstream.graphs.images import with_names
-from turnstream.graphs.server_keys import PREFIX, for_ids
+from turnstream.graphs.server_keys import for_ids, sent_keys
 from turnstream.graphs.stored import PROVIDER
 from turnstream.graphs.sums import Content
 
@@ -112,12 +112,8 @@ def _signatures(message: AIMessage, ids: Ids) -> dict[str, Any]:
 
 
 def _server_keys(message: AIMessage, ids: Ids) -> dict[str, Any]:
-    keys = {key: for_ids(text, ids) for key, text in _sent(message.additional_kwargs)}
+    keys = {key: for_ids(text, ids) for key, text in sent_keys(message.additional_kwargs).items()}
     return {key: text for key, text in keys.items() if text}
-
-
-def _sent(extras: Mapping[str, Any]) -> list[tuple[str, str]]:
-    return [(key, str(text)) for key, text in extras.items() if key.startswith(PREFIX)]
 
 
 def _reasoning(message: AIMessage, _ids: Ids) -> dict[str, Any]:

@@ -8,7 +8,9 @@ Some servers of OpenAI's wire refuse a thread without what they sent beside a me
     LiteLLM             a call's id of hundreds of characters, which holds a signature
 
 So all keys are kept that nobody else reads, as JSON text in a message's `additional_kwargs`. The
-same model of the same server gets them back as they were; nobody is shown them.
+same model of the same server gets them back as they were; nobody is shown them. The text has two
+objects, one behind the other, where keys came ahead of the first word and more came later: a
+message that is stopped has the first of them, with its reasoning.
 """
 
 import hashlib
@@ -61,6 +63,7 @@ class ServerKeys:
         self._ids: dict[Any, str] = {}
         """The id of the last call under each index."""
         self._room = MAX_CHARS
+        self._has_begun = False
 
     def add(self, deltas: Sequence[Mapping[str, Any]]) -> None:
         """Take deltas as `turnstream.graphs.chunk_shape` has read them."""
@@ -75,8 +78,17 @@ class ServerKeys:
                 continue
             self._add(self._calls.setdefault(id, {}), call, OF_CALLS)
 
-    def whole(self) -> str:
-        """Return the keys as JSON text; empty if there are none, or too many."""
+    def begin(self) -> str:
+        """Return the keys that came ahead of the message's first word, as JSON text; empty if there
+        are none, or if it was asked before."""
+        if self._has_begun:
+            return ""
+        self._has_begun, message = True, self._message
+        self._message = {}
+        return strict_json.write({"message": _plain(message), "calls": {}}) if message else ""
+
+    def rest(self) -> str:
+        """Return the keys since `begin` as JSON text; empty if there are none, or too many."""
         calls = {id: keys for id, keys in self._calls.items() if id}
         if self._room < 0 or not (self._message or calls):
             return ""
@@ -89,6 +101,22 @@ class ServerKeys:
                 self._message, self._calls = {}, {}
                 return
             to[key] = _merged(to.get(key), given[key], key)
+
+
+def _read(text: str) -> dict[str, Any]:
+    """Return the keys of a message."""
+    decoder, place = json.JSONDecoder(), 0
+    read = list[dict[str, Any]]()
+    while place < len(text):
+        keys, place = decoder.raw_decode(text, place)
+        read.append(keys)
+    if len(read) == 1:
+        return read[0]
+    message, calls = dict[str, Any](), dict[str, Any]()
+    for keys in read:
+        message = _merged(message, keys["message"], "")
+        calls |= keys["calls"]
+    return {"message": _plain(message), "calls": calls}
 
 
 class _Text:
@@ -172,12 +200,17 @@ def size_of(message: BaseMessage) -> int:
     return sum(len(extras[key]) for key in extras if key.startswith(PREFIX)) if extras else 0
 
 
+def sent_keys(extras: Mapping[str, Any]) -> dict[str, str]:
+    """Return what servers have sent of the fields beside a message's content."""
+    return {key: str(text) for key, text in extras.items() if key.startswith(PREFIX)}
+
+
 def for_ids(text: str, ids: Mapping[str, str]) -> str:
     """Return keys by the ids that the thread has; `ids` are those that the calls came with, to
     these. An id that was too long for the thread is kept among the keys of its call."""
     if all(given == id for given, id in ids.items()):
         return text  # Not parsed: a thread may have many.
-    kept = json.loads(text)
+    kept = _read(text)
     calls = {}
     for given, keys in kept["calls"].items():
         if id := ids.get(given):
@@ -202,7 +235,7 @@ def _with_keys(message: dict[str, Any], text: str | None, ids: dict[str, str]) -
         return {**message, "tool_call_id": id}
     if not text:
         return message
-    kept = json.loads(text)
+    kept = _read(text)
     before = message.get("tool_calls") or ()
     calls = [{**call, **kept["calls"].get(call["id"], {})} for call in before]
     ids |= {old["id"]: new["id"] for old, new in zip(before, calls, strict=True)}

@@ -32,7 +32,7 @@ _CLOSED = "The run ended before this call finished."
 def unsaved_messages(run_id: str, translator: Translator) -> list[AIMessage]:
     """Return the messages that streamed and are not in the thread."""
     return [
-        step.message or partial_message(run_id, step.step_id, step.parts.parts)
+        step.message or partial_message(run_id, step.step_id, step.parts.parts, step.server_keys)
         for step in translator.unsaved
     ]
 

@@ -54,6 +54,8 @@ class StreamedStep:
         """By call id, as the model wrote them."""
         self.paths: list[Path] = []
         """The paths of its parts, in order."""
+        self.server_keys: Mapping[str, str] = {}
+        """What the model's server has sent ahead of the first word (`graphs.server_keys`)."""
         self._open_text: Path | None = None
 
     @property

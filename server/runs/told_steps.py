@@ -11,6 +11,7 @@ from turnstream.graphs.classify import Classifier
 from turnstream.graphs.dispositions import of_message
 from turnstream.graphs.parts import PartAssembler, PartDelta, StreamedPart, stored_parts
 from turnstream.graphs.result_view import ResultView
+from turnstream.graphs.server_keys import sent_keys
 from turnstream.server.runs.endings import timing_of, usage_of
 from turnstream.server.runs.speakers import Speaker
 from turnstream.server.runs.step import StreamedStep
@@ -76,6 +77,8 @@ class ToldSteps:
 
     def grow(self, step: StreamedStep, message: AIMessage) -> Iterator[Chunk]:
         """A piece of what the model says, or all of it."""
+        if message.additional_kwargs and not step.server_keys:
+            step.server_keys = sent_keys(message.additional_kwargs)
         for delta in step.parts.feed(message):
             yield from self._grow(step, delta)
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, Protocol
 
-from tests.support.endpoint import Break, Call, CloseClean, Cut, Pause, Raw, Refusal, Reply
+from tests.support.endpoint import Break, Call, CloseClean, Cut, Pause, Raw, Refusal, Reply, Say
 from tests.support.endpoint.message_rules import CALL_ID_LENGTH
 from tests.support.endpoint.refusal import Body
 from tests.support.endpoint.script import Scripted, Step
@@ -31,7 +31,8 @@ class OpenRouter:
 
     https://openrouter.ai/docs/use-cases/reasoning-tokens#preserving-reasoning-blocks
 
-    Each reply has other details. Only the message of a reply that was cut may lack them.
+    Each reply has other details. Only the message of a reply that was cut ahead of its first word
+    may lack them.
     """
 
     def __init__(self) -> None:
@@ -47,7 +48,8 @@ class OpenRouter:
         hidden = {"type": "reasoning.encrypted", "index": 1, "data": f"{number}: AAAA=="}
         whole = {**text, "text": f"{number}: first, multiply.", "signature": f"{SECRET}-{number}"}
         self._sent.append([whole, hidden])
-        self._cut += is_cut(own)
+        first = next(iter(own.steps), None)
+        self._cut += is_cut(own) and not isinstance(first, Say | Call)
         pieces = (
             {**text, "text": f"{number}: first, ", "signature": None},
             {**text, "text": "multiply."},

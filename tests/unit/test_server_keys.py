@@ -7,7 +7,14 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 
 from tests.support.loop_work import counted_calls
 from turnstream.graphs.history import for_model
-from turnstream.graphs.server_keys import MAX_CHARS, ServerKeys, for_ids, key_of, without_keys
+from turnstream.graphs.server_keys import (
+    MAX_CHARS,
+    ServerKeys,
+    for_ids,
+    key_of,
+    with_keys,
+    without_keys,
+)
 
 
 def call(id: str | None, index: int = 0, **keys: Any) -> dict[str, Any]:
@@ -17,7 +24,7 @@ def call(id: str | None, index: int = 0, **keys: Any) -> dict[str, Any]:
 def kept(*deltas: dict[str, Any]) -> Any:
     keys = ServerKeys()
     keys.add(deltas)
-    text = keys.whole()
+    text = keys.rest()
     return json.loads(text) if text else None
 
 
@@ -51,6 +58,20 @@ def test_items_of_a_list_are_told_apart_by_index_and_type() -> None:
 def test_keys_of_a_call_are_under_its_id_also_those_of_later_pieces() -> None:
     found = kept(call("c1", extra={"a": "1"}), call(None, extra={"b": "2"}), call("c2", 1, more=1))
     assert found["calls"] == {"c1": {"extra": {"a": "1", "b": "2"}}, "c2": {"more": 1}}
+
+
+def test_keys_ahead_of_the_first_word_and_behind_it_are_given_back_as_one() -> None:
+    text, keys = {"type": "reasoning.text", "index": 0}, ServerKeys()
+    keys.add([{"reasoning_details": [{**text, "text": "One, "}], "reasoning_content": "One, "}])
+    ahead = keys.begin()
+    keys.add([{"reasoning_details": [{**text, "text": "two"}], "reasoning_content": "two"}])
+    keys.add([call("c1", extra=1)])
+    assert keys.begin() == ""
+    called = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    said = {"role": "assistant", "content": "Well", "tool_calls": [called]}
+    sent = with_keys([said], [AIMessage("", additional_kwargs={"k": ahead + keys.rest()})], "k")
+    whole = {"reasoning_details": [{**text, "text": "One, two"}], "reasoning_content": "One, two"}
+    assert sent == [{**whole, **said, "tool_calls": [{**called, "extra": 1}]}]
 
 
 def test_a_message_with_too_many_keys_has_none() -> None:
