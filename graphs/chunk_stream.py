@@ -20,6 +20,7 @@ import openai
 from openai.resources.chat.completions import AsyncCompletions
 
 from turnstream.graphs.chunk_shape import Chunk
+from turnstream.graphs.foreign_sentences import refused_options
 from turnstream.graphs.model_options import Omittable
 from turnstream.graphs.model_wire import AsyncBoundedStream
 from turnstream.graphs.server_keys import with_reasoning, with_signatures, without_keys
@@ -184,7 +185,7 @@ class ChunkCompletions(AsyncCompletions):
         try:
             return await self._post_but(asked, self._omitted)
         except REFUSALS as error:
-            refused = {name for name in asked.keys() & OMITTABLE if name in str(error)}
+            refused = refused_options(error, asked.keys() & OMITTABLE)
             if refused <= self._omitted:
                 return await self._ask_repaired(asked, error)
             self._omitted |= refused

@@ -1,6 +1,5 @@
 """The words of a failed run: a code and a fixed sentence; the cause goes to the log."""
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -20,6 +19,7 @@ from pydantic import ValidationError
 
 from turnstream.graphs.attached import AttachedGraph
 from turnstream.graphs.chunk_shape import ModelFault
+from turnstream.graphs.foreign_sentences import state_of
 from turnstream.graphs.models import ModelUnavailable
 from turnstream.graphs.stored import StoredError
 from turnstream.server.storage.interfaces import STORAGE_FAULTS, StorageUnavailable
@@ -84,9 +84,6 @@ _CODES = {
 }
 """By what a provider calls an error."""
 
-ANTHROPIC_FILTER = "blocked by content filtering policy"
-"""Anthropic has a sentence for it, and no name."""
-
 _STATUSES = {
     401: "model_unauthorized",
     403: "model_unauthorized",
@@ -116,28 +113,13 @@ class Failure:
         return StoredError(code=self.code, message=self.message, id=self.error_id)
 
 
-_NO_KEY = re.compile(
-    "Missing credentials|API key required|api_key client option must be set"
-    "|Could not resolve authentication method"
-)
-"""The sentences by which the clients of OpenAI, Google and Anthropic say that they were made
-without a key."""
-
-
 def failure_code(cause: BaseException) -> str:
     """The code of what a run raised. What a model call raised is never our own fault."""
     if isinstance(cause, StorageUnavailable):
         return cause.code
     if isinstance(cause, ModelFault):
         return _fault_code(cause)
-    if _lacks_key(cause):
-        return "model_key_missing"
-    return _named_code(cause) or _code_of_kind(cause)
-
-
-def _lacks_key(cause: BaseException) -> bool:
-    causes = (cause, cause.__cause__, cause.__context__)
-    return any(_NO_KEY.search(str(one)) for one in causes if one is not None)
+    return _named_code(cause) or state_of(cause) or _code_of_kind(cause)
 
 
 def _fault_code(fault: ModelFault) -> str:
@@ -150,8 +132,6 @@ def _fault_code(fault: ModelFault) -> str:
 
 def _named_code(cause: BaseException) -> str | None:
     """By what the provider calls the error."""
-    if ANTHROPIC_FILTER in str(cause):
-        return "content_filter"
     return next(filter(None, map(_CODES.get, _names(cause))), None)
 
 
