@@ -11,6 +11,7 @@ from langchain_core.runnables import RunnableConfig
 from turnstream.graphs.attached import AttachedGraph
 from turnstream.graphs.denials import Denials
 from turnstream.graphs.factories import AUTH_USER
+from turnstream.server.runs.progress import DispatchedEvents
 from turnstream.server.users.principal import Principal
 from turnstream.server.users.rights import Rights
 
@@ -74,9 +75,10 @@ def as_caller(
     callbacks: Sequence[BaseCallbackHandler],
 ) -> RunnableConfig:
     """The config of a run, with the configurable values that its caller gives and who they are. A
-    graph that is not ours is kept to the rights by a callback."""
+    graph that is not ours is kept to the rights by a callback, and may dispatch events."""
     user = GraphUser.of(rights.principal)
     denials = [Denials(rights.refusal_now)] if rights.restrict and not graph.is_built_in else []
+    events = [] if graph.is_built_in else [DispatchedEvents()]
     return {
         "configurable": {
             **_passed(rights.principal),
@@ -84,5 +86,5 @@ def as_caller(
             AUTH_USER: user,
             **config["configurable"],
         },
-        "callbacks": [*denials, *callbacks],
+        "callbacks": [*denials, *events, *callbacks],
     }

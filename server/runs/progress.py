@@ -2,12 +2,17 @@
 
 `tools` has what a tool says with `ToolRuntime.emit_output_delta(data)`. `custom` has what is
 written to the stream writer, which names no call by itself: `{"tool_call_id": id, "data": data}` of
-a call that is not answered yet is its progress; anything else is told as it is.
+a call that is not answered yet is its progress; anything else is told as it is. What is dispatched
+with LangChain's `adispatch_custom_event(name, data)` is written there too, as `{"name", "data"}`.
 """
 
 import logging
 from collections.abc import Container
+from contextlib import suppress
 from typing import Any
+
+from langchain_core.callbacks import BaseCallbackHandler
+from langgraph.config import get_stream_writer
 
 from turnstream.server.turns.chunks import Custom, ToolProgress
 from turnstream.tools import strict_json
@@ -16,6 +21,16 @@ logger = logging.getLogger(__name__)
 
 MAX_CHARS = 100_000
 """Characters of one piece, as JSON."""
+
+
+class DispatchedEvents(BaseCallbackHandler):
+    """Writes LangChain's custom events to LangGraph's stream."""
+
+    run_inline = True
+
+    def on_custom_event(self, name: str, data: Any, **_about: Any) -> None:
+        with suppress(RuntimeError, KeyError):  # Dispatched where no graph is at work.
+            get_stream_writer()({"name": name, "data": data})
 
 
 def progress(

@@ -27,6 +27,12 @@ def speaker_of(namespace: tuple[str, ...], about: Mapping[str, Any]) -> Speaker:
     return Speaker(about.get("langgraph_node"), namespace, task)
 
 
+def is_internal(about: Mapping[str, Any]) -> bool:
+    """Check that a model call is one that middleware of LangChain makes for itself, as for a
+    summary: it marks the call's metadata."""
+    return bool(about.get("lc_internal_call")) or "lc_source" in about
+
+
 @dataclass(slots=True)
 class Speakers:
     """The server's knowledge of a graph's speakers: `hidden` by a setting, and from the runs since

@@ -25,7 +25,7 @@ from turnstream.server.runs.endings import last_reason, run_ended, settled
 from turnstream.server.runs.failures import Failure
 from turnstream.server.runs.progress import progress
 from turnstream.server.runs.shortening import Removed
-from turnstream.server.runs.speakers import RunningTasks, Speakers, speaker_of
+from turnstream.server.runs.speakers import RunningTasks, Speakers, is_internal, speaker_of
 from turnstream.server.runs.step import StreamedStep
 from turnstream.server.runs.thread_changes import ThreadBefore, ThreadNow, added_messages, ids_in
 from turnstream.server.runs.told_steps import ToldSteps
@@ -202,7 +202,8 @@ class Translator:
         step = self._heard.get(key)
         if step is None:
             speaker = speaker_of(namespace, about)
-            if INNER in about.get("tags", ()) or self._speakers.is_hidden(speaker):
+            is_inner = INNER in about.get("tags", ()) or is_internal(about)
+            if is_inner or self._speakers.is_hidden(speaker):
                 return
             id = self._free_id(message)
             if id is None:

@@ -5,7 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from langchain_core.callbacks import adispatch_custom_event, dispatch_custom_event
 from langchain_core.messages import AIMessage
+from langchain_core.runnables import RunnableLambda
+from langchain_core.tools import tool
 from langgraph.config import get_stream_writer
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.prebuilt import ToolRuntime
@@ -130,6 +133,42 @@ async def test_what_a_node_writes_is_told_and_what_no_client_can_take_is_left_ou
     assert [c.value for c in chunks if isinstance(c, Custom)] == ["first", {"of": [1, 2]}, 4]
     assert caplog.text.count("is not JSON") == 2
     assert caplog.text.count("too long") == 1
+
+
+@tool
+def plain(word: str) -> str:
+    """Dispatch an event."""
+    dispatch_custom_event("called", word)
+    return word
+
+
+def dispatching(*_: Any, checkpointer: Any, **__: Any) -> Any:
+    """A graph that dispatches events of LangChain, in a node, a tool and a runnable."""
+    inside: Any = RunnableLambda(lambda word: dispatch_custom_event("within", word))
+
+    async def work(_state: MessagesState) -> dict[str, Any]:
+        await adispatch_custom_event("begun", {"of": 2})
+        await inside.ainvoke("x")
+        await plain.ainvoke({"word": "y"})
+        get_stream_writer()("written")
+        return {"messages": [AIMessage("Done.")]}
+
+    graph: Any = StateGraph(MessagesState)
+    graph.add_node("work", work)
+    graph.add_edge(START, "work")
+    return graph.compile(checkpointer=checkpointer)
+
+
+async def test_events_that_langchain_dispatches_arrive_like_what_is_written(
+    tmp_path: Path,
+) -> None:
+    async with backend(tmp_path / "t.db", ScriptedModel(), build=dispatching) as home:
+        chunks = await home.turn(message("Write"))
+    named = [("begun", {"of": 2}), ("within", "x"), ("called", "y")]
+    expected = [*({"name": name, "data": data} for name, data in named), "written"]
+    assert [(c.value, c.node) for c in chunks if isinstance(c, Custom)] == [
+        (value, "work") for value in expected
+    ]
 
 
 def test_the_stream_writer_tells_progress_when_it_names_the_call() -> None:

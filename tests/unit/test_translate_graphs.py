@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import pytest
 from langchain_core.messages import (
     AIMessage,
     AIMessageChunk,
@@ -198,6 +199,17 @@ def test_a_node_that_is_hidden_is_not_heard_and_what_it_leaves_is_told() -> None
     assert fed(told, says("m1", "Secret ", "planner")) == []
     assert fed(told, says("m2", "inside", "model", "3", ("planner:1",))) == []
     assert TextDelta("m1", (0,), "Secret plan.") in fed(told, thread(kept))
+
+
+@pytest.mark.parametrize(
+    "mark", [{"lc_internal_call": True}, {"lc_source": "tool_selection"}], ids=str
+)
+def test_a_call_that_middleware_makes_for_itself_is_not_heard(mark: dict[str, Any]) -> None:
+    told = translator()
+    item = says("m1", "A summary.", "SummarizationMiddleware.before_model")
+    message, about = item["data"]
+    assert fed(told, {**item, "data": (message, about | mark)}) == []
+    assert fed(told, says("m2", "Hello.")) != []
 
 
 def test_messages_that_the_graph_removes_from_the_front_are_shown_and_named_once() -> None:

@@ -75,7 +75,7 @@ ANIMALS = (
         summarizing,
         read_two,
         "Read.",
-        beside=("The first page was read.", "[look_up]"),
+        beside=("[look_up]",),
         thread=(
             "human: Here is a summary of the conversation to date: The first page was read.",
             "ai: [look_up]",

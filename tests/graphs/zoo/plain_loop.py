@@ -66,7 +66,9 @@ class Played:
         )
         async for item in stream:
             if item["type"] == "messages":
-                self._hear(item["data"][0])
+                message, about = item["data"]
+                if "lc_source" not in about:  # a call that middleware makes for itself
+                    self._hear(message)
             elif item["type"] == "custom":
                 self.custom.append(item["data"])
 
