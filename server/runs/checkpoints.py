@@ -191,7 +191,7 @@ class Checkpoints:
             self.attached,
             callbacks,
         )
-        given = resume if messages is None else {**values.input, "messages": list(messages)}
+        given = resume if messages is None else _input(messages, values)
         if self.attached.factory is None:
             stream = self._stream(self._graph, given, config, context, values)
         else:
@@ -309,6 +309,13 @@ class Checkpoints:
             await self._records.aupdate_state(_config(key), None, as_node=as_node)
             state = await self.load(key)
         return state
+
+
+def _input(messages: Sequence[AnyMessage], values: GraphValues) -> dict[str, Any]:
+    """Without messages it has no such key if it has others: a graph may have no reducer for it."""
+    if values.input and not messages:
+        return dict(values.input)
+    return {**values.input, "messages": list(messages)}
 
 
 def _config(key: ThreadKey, checkpoint_id: str | None = None) -> RunnableConfig:

@@ -9,8 +9,8 @@ from turnstream.server.turns.requests import InvalidRequest, TurnRequest
 
 def check_values(request: TurnRequest, graph: AttachedGraph, allowed: Collection[str]) -> None:
     """Raises InvalidRequest for a name that the graph does not have or a client may not set, for a
-    context that cannot be made, for input without a message, and for tools that the graph
-    does not take."""
+    context that cannot be made, for input beside an answer, and for tools that the graph does not
+    take."""
     if request.client_tools and not graph.takes_client_tools:
         raise InvalidRequest(
             "client_tools_not_supported",
@@ -26,9 +26,10 @@ def check_values(request: TurnRequest, graph: AttachedGraph, allowed: Collection
                 f"{place} has {', '.join(map(repr, wrong[:3]))}: a client may set {free} there "
                 "(TURNSTREAM_CLIENT_CONTEXT).",
             )
-    if values.input and not (request.message or request.branch):
+    if values.input and not (request.message or request.branch or request.is_input_alone):
         raise InvalidRequest(
-            "value_not_allowed", "input goes with a message, an edit or a regenerated answer."
+            "value_not_allowed",
+            "input goes alone, or with a message, an edit or a regenerated answer.",
         )
     if any(_overwrites(value) for value in values.input.values()):
         raise InvalidRequest(

@@ -180,6 +180,10 @@ def plan(
         human = _human(request.message, state)
     elif point and point.message:
         human = point.message
+    elif request.is_input_alone:
+        closers = [_closed(call, state) for call in pending]
+        told = [settled(closer, client_view(closer)) for closer in closers]
+        return Plan(last_turn_id(state.shown), state, [*closers], told)
     elif answers or decided.messages:
         return replace(_answering(state, decided, answers, pending, decider), point=point)
     else:

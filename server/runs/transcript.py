@@ -117,20 +117,19 @@ def _drafts(messages: Sequence[AnyMessage]) -> Iterator[_Draft]:
         if human is not None:
             yield _Draft(human.id or "", human)
         if spoken:
-            id = assistant_id(_turn_id(human, spoken))
+            id = assistant_id(_turn_id(human))
             yield _Draft(id, human, spoken, is_last=spoken[-1] is last)
 
 
 def last_turn_id(messages: Sequence[AnyMessage]) -> str:
-    """The id that names the last turn: its user message's, or its first step's if the graph has
-    removed that message."""
+    """The id that names the last turn: its user message's, or `start` where a thread begins
+    without one."""
     turns = [*_grouped(messages)]
-    return _turn_id(*turns[-1]) if turns else "start"
+    return _turn_id(turns[-1][0]) if turns else "start"
 
 
-def _turn_id(human: HumanMessage | None, spoken: Sequence[AIMessage]) -> str:
-    first = human or spoken[0]
-    return first.id or "start"
+def _turn_id(human: HumanMessage | None) -> str:
+    return (human and human.id) or "start"
 
 
 def last_spoken(messages: Sequence[AnyMessage]) -> AnyMessage | None:

@@ -173,11 +173,17 @@ class TurnRequest:
         return self.must_exist or self.based_on is not None or self.version is not None
 
     @property
+    def is_input_alone(self) -> bool:
+        """True if it runs the graph on input without a message of the user."""
+        others = (self.message, self.branch, self.resume, *self.answers, *self.approvals)
+        return bool(self.values.input) and not self.continue_ and not any(others)
+
+    @property
     def begins_thread(self) -> bool:
         """True if it makes sense as the first request of a thread."""
         answers = () if self.answers_are_copies else (*self.answers, *self.approvals)
         about_more = self.needs_thread or self.branch is not None or bool(answers)
-        return self.message is not None and not about_more
+        return (self.message is not None or self.is_input_alone) and not about_more
 
 
 @dataclass(frozen=True, slots=True)

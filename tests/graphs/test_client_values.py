@@ -133,7 +133,22 @@ async def test_what_a_client_may_not_give_is_refused_by_its_name(
     assert (await client.http.get("/threads")).json()["threads"] == []
 
 
-async def test_input_without_a_message_is_refused(client: Client) -> None:
+async def test_input_alone_runs_the_graph_without_a_message(client: Client) -> None:
+    begun, events = await client.turn({"input": {"topic": "tides"}})
+    assert text_of(events) == "English, plain, tides, nobody"
+    body = {"assistant_id": "agent_of_values", "input": {"topic": "moons"}}
+    answer = await client.http.post(f"/langgraph/threads/{begun}/runs/stream", json=body)
+    assert answer.status_code == 200, answer.text
+    _, events = await client.turn({**NATIVE, "thread_id": begun})
+    said = [
+        [part["text"] for part in message["parts"]]
+        for message in (await client.thread(begun))["messages"]
+    ]
+    tides, moons = (f"English, plain, {topic}, nobody" for topic in ("tides", "moons"))
+    assert said == [[tides, moons], ["Hello"], [moons]]
+
+
+async def test_input_beside_an_answer_is_refused(client: Client) -> None:
     thread_id, _ = await client.turn(NATIVE)
     body = {"thread_id": thread_id, "continue": True, "input": {"topic": "x"}}
     answer = await client.http.post("/chat", json=body)

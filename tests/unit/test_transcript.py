@@ -24,8 +24,8 @@ STEPS = [AIMessage("One.", id="a1"), AIMessage("Two.", id="a2")]
     [
         ([ASKED, *STEPS], "u1.a"),
         ([ASKED, STEPS[0], HumanMessage("And?", id="u2"), STEPS[1]], "u2.a"),
-        ([SUMMARY, *STEPS], "a1.a"),
-        (STEPS, "a1.a"),
+        ([SUMMARY, *STEPS], "start.a"),
+        (STEPS, "start.a"),
     ],
 )
 def test_a_run_that_continues_a_turn_gives_it_the_id_that_the_thread_shows(

@@ -358,6 +358,8 @@ def turn_request(asked: Submission, thread: snapshot.SavedThread, graph: str | N
         raise InvalidRequest(
             "nothing_to_do", "The request brings nothing that the thread does not have.", 409
         )
+    if request.is_input_alone:
+        return request
     # LangGraph goes past breakpoints too, without input and command.
     if thread.interrupts and all(one.is_breakpoint for one in thread.interrupts):
         return replace(request, resume=Resume({one.id: None for one in thread.interrupts}))

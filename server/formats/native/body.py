@@ -1,7 +1,8 @@
 """The native body.
 
-It does exactly one of its actions, but `tool_results` may go with `message` or with `approvals`. An
-unknown key is an error, since a mistyped one would otherwise be ignored.
+It does exactly one of its actions, but `tool_results` may go with `message` or with `approvals`,
+and `input` may go alone: it runs the graph without a message. An unknown key is an error, since a
+mistyped one would otherwise be ignored.
 """
 
 from collections.abc import Mapping, MutableMapping, Sequence
@@ -98,7 +99,7 @@ class NativeBody(ClosedFields, graph_values.OfGraph, _Actions):
     def check_keys(cls, value: Mapping[str, Any]) -> None:
         super().check_keys(value)
         actions = [key for key in ACTIONS if value.get(key) is not None]
-        if not any(value[key] != [] for key in actions):
+        if not any(value[key] != [] for key in actions) and not value.get("input"):
             raise Fault("missing_action", f"asks for nothing: send one of {', '.join(ACTIONS)}.")
         if len(actions) > 1 and actions not in TOGETHER:
             raise Fault(
