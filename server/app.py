@@ -35,10 +35,11 @@ from turnstream.server.graph_resources import open_graph_store, open_model, open
 from turnstream.server.http.bodies import anonymous_bodies, callers_bodies
 from turnstream.server.http.event_streams import EventStreams
 from turnstream.server.http.guard import DeveloperOnly, LoopbackOnly
+from turnstream.server.http.inspection import INSPECTION_ROUTES
 from turnstream.server.http.middleware import middleware
 from turnstream.server.http.problem_handlers import HANDLERS
 from turnstream.server.http.project_app import ProjectApp, load_project_app
-from turnstream.server.http.routes import routes_with
+from turnstream.server.http.routes import permitted, routes_with
 from turnstream.server.http.state import AppState
 from turnstream.server.http.static import static_files
 from turnstream.server.http.unread import unread_budget
@@ -200,7 +201,10 @@ def create_app(
                         await hooks.close()
 
     app = Starlette(
-        routes=routes_with(formats, switched),
+        routes=[
+            *routes_with(formats, switched),
+            *(map(permitted, INSPECTION_ROUTES) if is_development else ()),
+        ],
         middleware=[
             *outermost,
             *middleware(settings, project.cors if project else None, project_app),
@@ -313,6 +317,7 @@ async def _wired(
         exporting=set(),
         policy=policy,
         failed_logins=FailedLogins(settings.max_failed_logins),
+        is_development=is_development,
     )
 
 

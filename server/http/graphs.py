@@ -1,6 +1,6 @@
 """GET /graphs: the graphs that a client may choose from, and the values that each takes."""
 
-from typing import Annotated, NotRequired
+from typing import Annotated, Literal, NotRequired
 
 from pydantic import Field
 from starlette.endpoints import HTTPEndpoint
@@ -38,6 +38,7 @@ class GraphsJson(TypedDict):
     not_served: NotRequired[
         Annotated[list[RefusedGraphJson], says("Those of the same file that cannot be served.")]
     ]
+    development: NotRequired[Annotated[Literal[True], says("Of `turnstream dev` alone.")]]
 
 
 class Graphs(HTTPEndpoint):
@@ -56,6 +57,8 @@ class Graphs(HTTPEndpoint):
             answer["not_served"] = [
                 {"name": name, "reason": reason if is_open else SEE_LOG} for name, reason in reasons
             ]
+        if request.state["is_development"]:
+            answer["development"] = True
         return JSONResponse(answer)
 
 

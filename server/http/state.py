@@ -63,6 +63,8 @@ class AppState(TypedDict):
     """The owners whose export is being sent."""
     policy: Policy
     failed_logins: FailedLogins
+    is_development: bool
+    """True in `turnstream dev` alone."""
 
 
 ApiRequest = Request[AppState]

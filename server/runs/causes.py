@@ -62,9 +62,20 @@ def in_words(cause: BaseException, folders: Sequence[Path]) -> str:
     places = [*_places(error, folders)][::-1][:MAX_PLACES]
     where = f" at {', '.join(places)}" if places else ""
     said = f"{type(error).__name__}{f': {text}' if text else ''}{where}"
+    return escape(without_secrets(said))
+
+
+def without_secrets(text: str) -> str:
+    """The text without the values of secret variables of the environment."""
     for secret in _secrets():
-        said = said.replace(secret, "***")
-    return escape(said)
+        text = text.replace(secret, "***")
+    return text
+
+
+def is_secret_name(name: str) -> bool:
+    """Check that the value under a name is to be shown to nobody. Counts of tokens are no secrets,
+    so ask it of texts."""
+    return _SECRET_NAME.search(name) is not None
 
 
 def place_in_words(cause: BaseException, folders: Sequence[Path]) -> str:

@@ -250,6 +250,11 @@ class Checkpoints:
                     item = {**item, "data": {**data, "messages": messages}}  # noqa: PLW2901
                 yield item
 
+    async def latest(self, key: ThreadKey, limit: int) -> Sequence[StateSnapshot]:
+        """Return a thread's latest checkpoints as LangGraph has them, the newest first."""
+        history = self._records.aget_state_history(_config(key), limit=limit)
+        return [snapshot async for snapshot in history]
+
     async def add(
         self, key: ThreadKey, messages: Sequence[AnyMessage], point: BranchPoint | None = None
     ) -> None:

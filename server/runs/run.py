@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any, Literal
 from uuid import uuid4
 
+from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.messages import AIMessage
 
 from turnstream.graphs import stored
@@ -22,6 +23,7 @@ from turnstream.server.runs.checkpoints import Checkpoints
 from turnstream.server.runs.exits import contained_exits
 from turnstream.server.runs.failures import Failure, failure
 from turnstream.server.runs.finalize import Unfinished, finalize
+from turnstream.server.runs.inspection import CALLS
 from turnstream.server.runs.kept_words import KeptWords
 from turnstream.server.runs.log_writer import LogWriter, Watch
 from turnstream.server.runs.saver import Writes
@@ -183,7 +185,7 @@ class Run:
             self.start.values,
             plan.resume,
             rights=self.start.rights,
-            callbacks=[self.tokens] if self.tokens else [],
+            callbacks=self._callbacks(),
         )
         with writes.streaming():
             async with (
@@ -192,6 +194,12 @@ class Run:
             ):
                 async for item in items:
                     await telling.add(item)
+
+    def _callbacks(self) -> list[BaseCallbackHandler]:
+        callbacks: list[BaseCallbackHandler] = [self.tokens] if self.tokens else []
+        if self.start.tells_causes:
+            callbacks.append(CALLS.watcher(self.start.key, self.start.run_id))
+        return callbacks
 
     async def _tell(self, writes: Writes, item: Item) -> None:
         if item["type"] == "values":

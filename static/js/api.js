@@ -94,7 +94,15 @@ export async function forget(id) {
 }
 export const restore = (id) => json("POST", `${path(id)}/restore`);
 export const stop = (id) => json("POST", `/chat/${encodeURIComponent(id)}/stop`, {});
-export const graphs = async () => (await json("GET", "/graphs")).graphs;
+export const graphs = () => json("GET", "/graphs");
+/** Of `turnstream dev` alone: the graph, and a thread of it; `id` null: a new one. */
+export const inspected = (id, graph) =>
+  json(
+    "GET",
+    id === null
+      ? `/dev/graph${graph ? `?graph=${encodeURIComponent(graph)}` : ""}`
+      : `/dev/threads/${encodeURIComponent(id)}`,
+  );
 export const models = () => json("GET", "/models");
 export const tools = async () => (await json("GET", "/tools")).tools;
 /** A page of the calls that wait: `{approvals, cursor?}`; with `cursor` there are more. */

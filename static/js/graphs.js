@@ -8,6 +8,8 @@ const RETRY_MS = 5000;
 export class Graphs {
   /** `{name, description?}` of each graph that is served, the default first. */
   served = [];
+  /** Whether `turnstream dev` serves them, which shows its developer more. */
+  development = false;
   /** The tab's last choice, else that of the browser; null: the server's default. */
   chosen = sessionStorage.getItem(KEY) ?? localStorage.getItem(KEY);
   #onChange;
@@ -20,13 +22,14 @@ export class Graphs {
 
   async load() {
     clearTimeout(this.#retry);
-    const served = await api.graphs().catch(() => null);
-    if (!served) {
+    const answer = await api.graphs().catch(() => null);
+    if (!answer) {
       clearTimeout(this.#retry);
       this.#retry = setTimeout(() => this.load(), RETRY_MS);
       return;
     }
-    this.served = served;
+    const served = (this.served = answer.graphs);
+    this.development = answer.development === true;
     if (!this.isChoice) this.chosen = null;
     else if (!this.find(this.chosen)) this.chosen = served[0].name;
     this.#onChange();

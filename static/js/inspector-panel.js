@@ -1,11 +1,13 @@
 /** The inspector as it is used: what came over the wire, and which of it is looked at. */
 
 import { render } from "../vendor/lit-html/lit-html.js";
+import * as api from "./api.js";
 import { Inspector } from "./inspector.js";
 import { painter } from "./paint.js";
 
 const PAINT_MS = 200;
 const NEAR_PX = 60;
+const DONE = "[DONE]";
 
 export class InspectorPanel {
   #inspector = new Inspector();
@@ -15,11 +17,25 @@ export class InspectorPanel {
   #view = null;
   #element;
   #actions;
+  #about;
+  /** What `turnstream dev` has said of the graph and the thread; null: events are looked at. */
+  #inspected = null;
 
-  constructor(element, { onClose }) {
+  /**
+   * @param {HTMLElement} element
+   * @param {{onClose, about: () => {development: boolean, id: string | null, graph: string | null}}}
+   *   given  `about`: the server and the open thread
+   */
+  constructor(element, { onClose, about }) {
     this.#element = element;
+    this.#about = about;
     this.#actions = {
       onClose,
+      onInspect: () => this.#inspect(),
+      onEvents: () => {
+        this.#inspected = null;
+        this.paint();
+      },
       onFilter: (filter) => {
         this.#filter = filter;
         this.paint();
@@ -43,6 +59,20 @@ export class InspectorPanel {
 
   event(event) {
     this.#inspector.event(event);
+    if (event.data === DONE && this.#inspected) this.#inspect();
+    this.paint();
+  }
+
+  async #inspect() {
+    const asked = (this.#inspected ??= {});
+    this.paint();
+    const { id, graph } = this.#about();
+    const answer = await api.inspected(id, graph).then(
+      (found) => ({ found }),
+      ({ message }) => ({ problem: message }),
+    );
+    if (this.#inspected !== asked) return;
+    this.#inspected = answer;
     this.paint();
   }
 
@@ -55,9 +85,11 @@ export class InspectorPanel {
       }
       const list = () => this.#element.querySelector(".inspector-list");
       const atEnd = !list() || isAtEnd(list());
-      const about = { filter: this.#filter, opened: this.#opened };
+      const { development } = this.#about();
+      const inspected = this.#inspected;
+      const about = { filter: this.#filter, opened: this.#opened, development, inspected };
       render(this.#view(this.#inspector, about, this.#actions), this.#element);
-      if (atEnd) list().scrollTop = 1e9;
+      if (atEnd && !inspected) list().scrollTop = 1e9;
     }),
   );
 

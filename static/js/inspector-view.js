@@ -5,6 +5,7 @@ import { repeat } from "../vendor/lit-html/directives/repeat.js";
 import { inJson, legible } from "./bounds.js";
 import { formatNumber, plural } from "./format.js";
 import { icons } from "./icons.js";
+import { inspectedView } from "./inspected-view.js";
 import { code } from "./markdown.js";
 import { styled } from "./styles.js";
 
@@ -27,29 +28,62 @@ const SHOWN = 300;
 
 /**
  * @param {import("./inspector.js").Inspector} inspector
- * @param {{filter: string, opened: Set<number>}} about
- * @param {{onFilter, onToggle, onClear, onClose}} actions
+ * @param {{filter: string, opened: Set<number>, development: boolean, inspected}} about
+ * @param {{onFilter, onToggle, onClear, onClose, onEvents, onInspect}} actions
  */
-export function inspectorView(inspector, { filter, opened }, actions) {
+export function inspectorView(inspector, about, actions) {
+  const { development, inspected } = about;
+  return html`
+    ${bar(inspector, actions)} ${development ? views(inspected, actions) : nothing}
+    ${
+      inspected
+        ? html`<div class="inspector-list" tabindex="0" role="region" aria-label="Graph and thread">
+            ${inspectedView(inspected)}
+          </div>`
+        : events(inspector, about, actions)
+    }
+  `;
+}
+
+const bar = (inspector, actions) => html`
+  <header class="inspector-bar">
+    <h2>Events</h2>
+    <span class="muted"
+      >${plural(inspector.entries.length, "event")}, ${formatNumber(inspector.bytes)} B</span
+    >
+    <button
+      type="button"
+      class="icon-button"
+      aria-label="Close the inspector"
+      @click=${actions.onClose}
+    >
+      ${icons.cross}
+    </button>
+  </header>
+`;
+
+const views = (inspected, { onEvents, onInspect }) => html`
+  <div class="inspector-tools">
+    <button type="button" class="quiet" aria-pressed=${String(!inspected)} @click=${onEvents}>
+      Events
+    </button>
+    <button
+      type="button"
+      class="quiet"
+      aria-pressed=${String(Boolean(inspected))}
+      @click=${onInspect}
+    >
+      Graph and thread
+    </button>
+  </div>
+`;
+
+function events(inspector, { filter, opened }, actions) {
   const fitting = filter
     ? inspector.entries.filter(({ kind, type }) => kind === "request" || matches(type, filter))
     : inspector.entries;
   const shown = fitting.slice(-SHOWN);
   return html`
-    <header class="inspector-bar">
-      <h2>Events</h2>
-      <span class="muted"
-        >${plural(inspector.entries.length, "event")}, ${formatNumber(inspector.bytes)} B</span
-      >
-      <button
-        type="button"
-        class="icon-button"
-        aria-label="Close the inspector"
-        @click=${actions.onClose}
-      >
-        ${icons.cross}
-      </button>
-    </header>
     <div class="inspector-tools">
       <label>
         <span class="visually-hidden">Show</span>

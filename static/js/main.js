@@ -87,6 +87,7 @@ const panels = new Panels(
 );
 const inspector = new InspectorPanel(element("inspector"), {
   onClose: () => panels.show("inspector", false),
+  about: () => ({ development: graphs.development, id: thread.state.id, graph: graphs.chosen }),
 });
 const follower = new Follower(scroller, log, () => painting.thread());
 const composer = new Composer(element("composer"), {

@@ -1,9 +1,11 @@
 """The inspector: the stream as it came."""
 
+import json
 import re
+from collections.abc import Awaitable, Callable
 
 import pytest
-from playwright.async_api import expect
+from playwright.async_api import Route, expect
 
 from tests.browser.conftest import both_colours, both_looks
 from tests.browser.site import Visit
@@ -54,3 +56,35 @@ async def test_the_drawer_of_the_inspector_has_the_focus_from_its_first_moment(
     await expect(panel.get_by_role("button").first).to_be_focused()
     await visit.page.keyboard.press("Escape")
     await expect(visit.page.locator("#inspect")).to_be_focused()
+
+
+async def test_a_developer_looks_at_the_graph_the_thread_and_its_model_calls(visit: Visit) -> None:
+    found = {
+        "graph": "agent",
+        "drawing": "graph TD; __start__ --> speak;",
+        "state": {"topic": "tides"},
+        "checkpoints": [{"id": "c1", "step": 1}],
+        "calls": [{"node": "speak", "model": "m1", "ms": 12, "request": {}, "response": ["Hi."]}],
+    }
+    served = {"graphs": [{"name": "agent", "default": True}], "development": True}
+    for address, answer in ((r"/graphs$", served), (r"/dev/", found)):
+        body = json.dumps(answer)
+        handler = fulfilled(body)
+        await visit.page.route(re.compile(address), handler)
+    await visit.page.reload()
+    await visit.ask("Hello")
+    await visit.button("Event inspector").click()
+    panel = visit.page.get_by_role("complementary", name="Event inspector")
+    await panel.get_by_role("button", name="Graph and thread").click()
+    await expect(panel).to_contain_text("__start__ --> speak")
+    await panel.get_by_text("Model call 1 · speak · m1 · 12 ms").click()
+    await expect(panel).to_contain_text("Hi.")
+    await panel.get_by_role("button", name="Events").click()
+    await expect(panel.locator(".event").last).to_contain_text("[DONE]")
+
+
+def fulfilled(body: str) -> Callable[[Route], Awaitable[None]]:
+    async def fulfil(route: Route) -> None:
+        await route.fulfill(body=body, content_type="application/json")
+
+    return fulfil

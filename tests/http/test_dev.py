@@ -147,3 +147,57 @@ async def test_a_changed_file_is_served_and_the_threads_are_kept(
         assert thread["messages"][-1]["parts"][0]["text"] == "First."
         served.terminate()
         assert await served.exit_status() == 0
+
+
+CALLING = """
+import os
+
+from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
+from langchain_core.messages import AIMessage
+from langgraph.graph import START, MessagesState, StateGraph
+
+
+class State(MessagesState):
+    api_key: str
+    found: str
+
+
+model = GenericFakeChatModel(messages=iter([AIMessage("Hello.")] * 9))
+
+
+def speak(state):
+    prompt = [("system", os.environ["SOME_TOKEN"]), *state["messages"]]
+    said = model.bind(headers={"x": "header-value"}, api_key="bound-value").invoke(prompt)
+    return {"messages": [said], "api_key": "a-key-of-the-state", "found": "yes"}
+
+
+graph = StateGraph(State).add_node("speak", speak).add_edge(START, "speak").compile()
+"""
+
+
+async def test_a_developer_sees_the_graph_the_state_and_the_calls_of_models_without_keys(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SOME_TOKEN", "a-secret-value")
+    (tmp_path / "dev_calling.py").write_text(CALLING)
+    given = settings(tmp_path / "t.db", graph=f"{tmp_path / 'dev_calling.py'}:graph")
+    async with serving(given, is_development=True) as client:
+        thread_id, _ = await client.turn({"message": "Hi there"})
+        assert (await client.http.get("/graphs")).json()["development"] is True
+        drawing = (await client.http.get("/dev/graph")).json()["drawing"]
+        assert "speak" in drawing
+        answer = await client.http.get(f"/dev/threads/{thread_id}")
+        seen = answer.json()
+        assert seen["drawing"] == drawing
+        assert (seen["state"]["found"], len(seen["state"]["messages"])) == ("yes", 2)
+        assert [one["step"] for one in seen["checkpoints"]] == [1, 0, -1]
+        (call,) = seen["calls"]
+        assert (call["node"], call["response"][0]["content"]) == ("speak", "Hello.")
+        assert [one["content"] for one in call["request"]["messages"]] == ["***", "Hi there"]
+        for secret in ("a-secret-value", "header-value", "bound-value", "a-key-of-the-state"):
+            assert secret not in answer.text
+        assert (await client.http.get("/dev/threads/another")).status_code == 404
+    async with serving(given) as client:
+        for path in ("/dev/graph", f"/dev/threads/{thread_id}"):
+            assert (await client.http.get(path)).status_code == 404
+        assert "development" not in (await client.http.get("/graphs")).json()
