@@ -114,14 +114,17 @@ def _said(message: AIMessage) -> Iterator[tuple[Kind, str]]:
         return
     if not message.content:
         return
-    for block in _blocks(message):
+    for block in content_blocks(message):
         kind = block.get("type")
         if kind == "text" or kind == "reasoning":
             yield kind, str(block.get(kind) or "")
 
 
-def _blocks(message: AIMessage) -> Iterable[Mapping[str, Any]]:
-    """Some translations of LangChain's raise an error for a block that a node wrote incomplete."""
+def content_blocks(message: AIMessage) -> Iterable[Mapping[str, Any]]:
+    """The blocks of a message's content as LangChain's standard has them.
+
+    Some translations of LangChain's raise an error for a block that a node wrote incomplete.
+    """
     try:
         return cast(Iterable[Mapping[str, Any]], message.content_blocks)
     except Exception:  # noqa: BLE001  whatever a translation does with other keys

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from turnstream.server.formats.json_text import dumps
-from turnstream.server.turns.messages import MessagePart, Reasoning, Text, ToolCall, UserTurn
+from turnstream.server.turns.messages import Reasoning, Text, ToolCall, UserTurn
 from turnstream.server.turns.requests import ImageContent, TextContent, UserContent
 
 Json = dict[str, Any]
@@ -33,7 +33,7 @@ def _human_block(item: UserContent) -> Json:
             return {"type": "image_url", "image_url": {"url": url}, **named}
 
 
-def ai_content(parts: Sequence[MessagePart]) -> str | list[Json]:
+def ai_content(parts: Sequence[Text | Reasoning | ToolCall]) -> str | list[Json]:
     """The content of a model's message; tool calls stand beside it."""
     match [part for part in parts if not isinstance(part, ToolCall)]:
         case []:

@@ -6,6 +6,7 @@ from langchain_core.messages import AIMessage, ToolMessage
 
 from turnstream.graphs import stored
 from turnstream.graphs.calls import parse_args
+from turnstream.graphs.made_parts import MadeFile, made_parts
 from turnstream.graphs.parts import (
     PartAssembler,
     StoredPart,
@@ -18,9 +19,12 @@ from turnstream.server.turns.chunks import (
     ArgsFinish,
     Chunk,
     Disposition,
+    FilePart,
     FinishReason,
+    MadePart,
     PartFinish,
     Path,
+    SourcePart,
     StepWithdrawn,
     TextDelta,
     Timing,
@@ -54,6 +58,8 @@ class StreamedStep:
         """By call id, as the model wrote them."""
         self.paths: list[Path] = []
         """The paths of its parts, in order."""
+        self.made: dict[Path, MadePart] = {}
+        """What the model has made beside its words, as far as it is told."""
         self.server_keys: Mapping[str, str] = {}
         """What the model's server has sent ahead of the first word (`graphs.server_keys`)."""
         self._open_text: Path | None = None
@@ -122,7 +128,8 @@ class StreamedStep:
 
     def says(self, message: AIMessage) -> bool:
         """The same by what was told alone."""
-        return self._told() == _stored(message)
+        is_made = self.message is None or [*self.made.values()] == made_in(message)
+        return is_made and self._told() == _stored(message)
 
     def _told(self) -> list[object]:
         if self.message is not None and not self.parts.parts:
@@ -136,7 +143,16 @@ class StreamedStep:
 
     def withdrawn(self) -> StepWithdrawn:
         self.is_withdrawn = True
-        return StepWithdrawn(self.step_id, tuple(number for (number,) in self.paths))
+        numbers = tuple(number for (number,) in [*self.paths, *self.made])
+        return StepWithdrawn(self.step_id, numbers)
+
+
+def made_in(message: AIMessage) -> list[MadePart]:
+    """Return what the model of a message has made beside its words."""
+    return [
+        FilePart(*made) if isinstance(made, MadeFile) else SourcePart(*made)
+        for made in made_parts(message)
+    ]
 
 
 def _stored(message: AIMessage) -> list[object]:

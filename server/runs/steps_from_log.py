@@ -17,6 +17,7 @@ from turnstream.server.turns.chunks import (
     ArgsFinish,
     Chunk,
     PartFinish,
+    PartMade,
     PartStart,
     ReasoningPart,
     Result,
@@ -58,6 +59,9 @@ def _read(steps: ToldSteps, chunks: Sequence[Chunk]) -> set[str]:
                 whole.add(chunk.step_id)
             case StepWithdrawn():
                 steps.by_id.pop(chunk.step_id, None)
+            case PartMade():
+                steps.parts += 1
+                steps.by_id[chunk.step_id].made[chunk.path] = chunk.part
             case PartStart():
                 steps.parts += 1
                 _begin(steps.by_id[chunk.step_id], chunk)

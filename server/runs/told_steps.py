@@ -14,7 +14,7 @@ from turnstream.graphs.result_view import ResultView
 from turnstream.graphs.server_keys import sent_keys
 from turnstream.server.runs.endings import timing_of, usage_of
 from turnstream.server.runs.speakers import Speaker
-from turnstream.server.runs.step import StreamedStep
+from turnstream.server.runs.step import StreamedStep, made_in
 from turnstream.server.turns.chunks import (
     ArgsFinish,
     Chunk,
@@ -23,6 +23,7 @@ from turnstream.server.turns.chunks import (
     MessageFinish,
     Part,
     PartFinish,
+    PartMade,
     PartStart,
     ReasoningPart,
     Result,
@@ -117,6 +118,13 @@ class ToldSteps:
             for call in step.parts.calls
         }
         yield from step.finish_args(step.dispositions)
+        yield from self._tell_made(step, message)
+
+    def _tell_made(self, step: StreamedStep, message: AIMessage) -> Iterator[Chunk]:
+        for part in made_in(message)[len(step.made) :]:
+            path, self.parts = (self.parts,), self.parts + 1
+            step.made[path] = part
+            yield PartMade(step.step_id, path, part)
 
     def tell(self, message: AIMessage, speaker: Speaker) -> Iterator[Chunk]:
         """A whole message, as the thread has it."""
@@ -139,6 +147,7 @@ class ToldSteps:
                 yield self._start(step, ToolCallPart(id, part.call["name"], disposition))
                 yield TextDelta(step.step_id, path, part.text)
                 yield ArgsFinish(step.step_id, path, parse_args(part.text), disposition)
+        yield from self._tell_made(step, message)
 
     def tell_as_kept(self, message: AIMessage) -> Iterator[Chunk]:
         """A message that the thread has: told if it was not, to its end if its beginning was, and

@@ -21,6 +21,7 @@ from turnstream.server.runs.endings import (
     usage_of,
 )
 from turnstream.server.runs.interrupts import asking_calls
+from turnstream.server.runs.step import made_in
 from turnstream.server.turns.chunks import Approval, Disposition, End, Interrupt
 from turnstream.server.turns.messages import (
     AssistantTurn,
@@ -202,7 +203,7 @@ def _assistant_turn(
     steps = tuple(
         Step(
             step_id=message.id or "",
-            parts=tuple(_part(part, calls) for part in stored_parts(message)),
+            parts=(*(_part(part, calls) for part in stored_parts(message)), *made_in(message)),
             finish_reason=last_reason(message, pending=pending or goes_on or message is not last),
             usage=usage_of(message),
             timing=timing_of(message),

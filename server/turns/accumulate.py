@@ -13,6 +13,7 @@ from turnstream.server.turns.chunks import (
     MessageFinish,
     MessagesRemoved,
     Part,
+    PartMade,
     PartStart,
     Path,
     Result,
@@ -61,7 +62,7 @@ def is_in_order(chunks: Iterable[Chunk]) -> bool:
         match chunk:
             case StepStart():
                 newest = chunk.step_id
-            case PartStart():
+            case PartStart() | PartMade():
                 if chunk.step_id != newest:
                     return False
             case StepWithdrawn() | MessagesRemoved():
@@ -99,7 +100,7 @@ class Accumulator:
         match chunk:
             case TextDelta():
                 self._steps[chunk.step_id].texts[chunk.path].append(chunk.text)
-            case PartStart() | ArgsFinish() | Result():
+            case PartStart() | PartMade() | ArgsFinish() | Result():
                 self._take_part(self._steps[chunk.step_id], chunk)
             case StepStart() | StepFinish() | StepWithdrawn():
                 self._take_step(chunk)
@@ -116,9 +117,11 @@ class Accumulator:
             case RunEnded() | Error() | MessageFinish():
                 self._take_end(chunk)
 
-    def _take_part(self, step: _OpenStep, chunk: PartStart | ArgsFinish | Result) -> None:
-        if isinstance(chunk, PartStart):
-            step.parts[chunk.path] = _empty(chunk.part)
+    def _take_part(
+        self, step: _OpenStep, chunk: PartStart | PartMade | ArgsFinish | Result
+    ) -> None:
+        if isinstance(chunk, PartStart | PartMade):
+            step.parts[chunk.path] = _begun(chunk)
             step.texts[chunk.path] = []
         else:
             step.parts[chunk.path] = _grown(step.parts[chunk.path], chunk)
@@ -173,6 +176,10 @@ class Accumulator:
         return [*steps, replace(last, finish_reason=self._end["finish_reason"])]
 
 
+def _begun(chunk: PartStart | PartMade) -> MessagePart:
+    return chunk.part if isinstance(chunk, PartMade) else _empty(chunk.part)
+
+
 def _empty(part: Part) -> MessagePart:
     if isinstance(part, ToolCallPart):
         return ToolCall(part.tool_call_id, part.tool_name, "", None, part.disposition)
@@ -182,7 +189,7 @@ def _empty(part: Part) -> MessagePart:
 def _with_text(part: MessagePart, text: str) -> MessagePart:
     if isinstance(part, ToolCall):
         return replace(part, args_text=text)
-    return replace(part, text=text)
+    return replace(part, text=text) if isinstance(part, Text | Reasoning) else part
 
 
 def _grown(part: MessagePart, chunk: ArgsFinish | Result) -> MessagePart:

@@ -6,6 +6,7 @@ The words are those of assistant-stream's `AssistantStreamChunk` (0.3.44). A run
     step    = step-start part* step-finish [step-withdrawn]
     part    = part-start text-delta* part-finish                                  (text, reasoning)
             | part-start text-delta* args-finish [result] part-finish             (tool call)
+            | part-made                                                           (file, source)
 
 Every chunk of a step names it by `step_id`, and every chunk of a part names that by `path`: the
 number of parts that started before it in this run. Parts of one step may interleave, and so may
@@ -50,6 +51,28 @@ Part = TextPart | ReasoningPart | ToolCallPart
 
 
 @dataclass(frozen=True, slots=True)
+class FilePart:
+    """An image or a file that the model has made."""
+
+    url: str
+    """`data:`, `https:` or `http:`."""
+    media_type: str
+    name: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SourcePart:
+    """A page of the web that the model cites."""
+
+    source_id: str
+    url: str
+    title: str | None = None
+
+
+MadePart = FilePart | SourcePart
+
+
+@dataclass(frozen=True, slots=True)
 class StepStart:
     message_id: str
     """The assistant message of the turn: one id for all its steps and runs."""
@@ -66,6 +89,15 @@ class PartStart:
     step_id: str
     path: Path
     part: Part
+
+
+@dataclass(frozen=True, slots=True)
+class PartMade:
+    """A part that is whole at once. It comes when the message of its step is whole."""
+
+    step_id: str
+    path: Path
+    part: MadePart
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,6 +284,7 @@ class Done: ...
 Chunk = (
     StepStart
     | PartStart
+    | PartMade
     | TextDelta
     | ArgsFinish
     | Result

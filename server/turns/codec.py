@@ -24,10 +24,12 @@ from turnstream.server.turns.chunks import (
     Approval,
     ArgsFinish,
     Chunk,
+    FilePart,
     PartFinish,
     PartStart,
     ReasoningPart,
     Result,
+    SourcePart,
     StepFinish,
     StepStart,
     TextDelta,
@@ -54,6 +56,7 @@ _TYPES: Mapping[str, type] = {
     for kind in (
         *get_args(Chunk),
         *(RunHeader, ThreadKey, TextPart, ReasoningPart, ToolCallPart, Usage, Timing, Approval),
+        *(FilePart, SourcePart),
     )
 }
 _FIELDS: Mapping[type, tuple[str, ...]] = {

@@ -9,8 +9,10 @@ from turnstream.server.turns.chunks import (
     ArgsFinish,
     Disposition,
     End,
+    FilePart,
     FinishReason,
     RunEnded,
+    SourcePart,
     Timing,
     ToolApproval,
     ToolSettled,
@@ -57,7 +59,7 @@ class ToolCall:
         return self.end is None and self.approval is not None and self.approval.approved is None
 
 
-MessagePart = Text | Reasoning | ToolCall
+MessagePart = Text | Reasoning | ToolCall | FilePart | SourcePart
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +73,12 @@ class Step:
     timing: Timing | None = None
     removed: bool = False
     """True if the graph has removed it from what its model gets."""
+
+    @property
+    def said(self) -> tuple[Text | Reasoning | ToolCall, ...]:
+        """The parts without what the model has made beside them, which some formats have no form
+        for."""
+        return tuple(one for one in self.parts if not isinstance(one, FilePart | SourcePart))
 
     @property
     def tool_ms(self) -> dict[str, int]:

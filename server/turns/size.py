@@ -7,6 +7,7 @@ from turnstream.server.turns.chunks import (
     Custom,
     GraphState,
     Interrupt,
+    PartMade,
     Result,
     TextDelta,
     ToolProgress,
@@ -19,6 +20,8 @@ def text_bytes(chunk: Chunk) -> int:
     match chunk:
         case TextDelta():
             return _size(chunk.text)
+        case PartMade():
+            return _size(chunk.part.url)
         case Result() | ToolSettled():
             return _size(json.dumps(chunk.result, ensure_ascii=False))
         case ToolProgress():

@@ -23,8 +23,8 @@ export class InspectorPanel {
 
   /**
    * @param {HTMLElement} element
-   * @param {{onClose, about: () => {development: boolean, id: string | null, graph: string | null}}}
-   *   given  `about`: the server and the open thread
+   * @param {{onClose, about: () => {development: boolean, id: string | null, graph}}} given
+   *   `about`: the server and the open thread
    */
   constructor(element, { onClose, about }) {
     this.#element = element;

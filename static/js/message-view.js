@@ -169,6 +169,18 @@ function isWaiting(parts) {
 }
 
 const VIEWS = {
+  file: ({ data, mimeType, filename }) =>
+    mimeType.startsWith("image/")
+      ? imagesView([{ image: data, alt: filename }])
+      : html`<p>
+          <a href=${data} download=${filename || "file"} rel="noopener noreferrer"
+            >${filename || `A file (${mimeType})`}</a
+          >
+        </p>`,
+  source: ({ url, title }) =>
+    html`<p class="source">
+      <a href=${url} target="_blank" rel="noopener noreferrer">${title || url}</a>
+    </p>`,
   text: (part) =>
     html`<div
       class="markdown ${part.open ? "streaming" : ""}"

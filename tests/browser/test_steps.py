@@ -157,6 +157,23 @@ async def test_messages_that_the_model_no_longer_gets_are_shown_above_a_line(
     await expect(wired.page.locator("#log > *").filter(has_text="New")).to_be_visible()
 
 
+async def test_what_a_model_has_made_is_shown_below_its_text(
+    wired: Visit, wire: ScriptedWire
+) -> None:
+    pixel = "data:image/gif;base64,R0lGODlhAQABAAAAACH5BAEKAAEALAAAAAABAAEAAAICTAEAOw=="
+    parts = (
+        {"type": "text", "text": "See:"},
+        {"type": "file", "data": pixel, "mimeType": "image/gif", "filename": "A dot"},
+        {"type": "file", "data": "data:text/csv,a", "mimeType": "text/csv", "filename": "a.csv"},
+        {"type": "source", "sourceType": "url", "id": "s1", "url": "https://a.example/x"},
+    )
+    wire.hold(spoken(*parts))
+    await wired.open(THREAD)
+    await expect(wired.replies.get_by_role("img", name="A dot")).to_be_visible()
+    link = wired.replies.get_by_role("link")
+    await expect(link).to_have_text(["a.csv", "https://a.example/x"])
+
+
 async def test_a_hidden_result_is_named_and_a_waiting_thread_is_marked(
     wired: Visit, wire: ScriptedWire, look: str
 ) -> None:

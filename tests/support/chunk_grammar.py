@@ -10,6 +10,7 @@ from turnstream.server.turns.chunks import (
     Disposition,
     Done,
     Error,
+    FilePart,
     GraphState,
     HistoryShortened,
     Interrupt,
@@ -18,10 +19,12 @@ from turnstream.server.turns.chunks import (
     MessagesRemoved,
     Part,
     PartFinish,
+    PartMade,
     PartStart,
     Path,
     Result,
     RunEnded,
+    SourcePart,
     StepFinish,
     StepStart,
     StepWithdrawn,
@@ -61,7 +64,7 @@ class _Reader:
             case StepStart():
                 assert chunk.step_id not in {*self.steps, *self.ended}, "a step begins twice"
                 self.steps[chunk.step_id] = set()
-            case PartStart():
+            case PartStart() | PartMade():
                 self._start(chunk)
             case TextDelta():
                 assert chunk.text, "an empty delta"
@@ -104,17 +107,19 @@ class _Reader:
                 )
                 assert isinstance(chunk, others), f"{type(chunk).__name__} before the end"
 
-    def _start(self, chunk: PartStart) -> None:
+    def _start(self, chunk: PartStart | PartMade) -> None:
         part, path = chunk.part, chunk.path
         assert chunk.step_id in self.steps, "a part outside of a step"
         assert path == (self.started,), "paths are the numbers of the parts"
+        self.steps[chunk.step_id].add(path)
+        self.started += 1
+        if isinstance(part, FilePart | SourcePart):
+            return
         if isinstance(part, ToolCallPart):
             assert part.tool_call_id not in self.call_ids, "a call id twice"
             self.call_ids.add(part.tool_call_id)
             self.calls[path] = part.tool_call_id
         self.parts[path] = _Open(part, path, chunk.step_id)
-        self.steps[chunk.step_id].add(path)
-        self.started += 1
 
     def _part(self, chunk: OfPart) -> _Open:
         assert chunk.path in self.parts, f"part {chunk.path} is not open"

@@ -119,9 +119,12 @@ def _on_part_start(message: Json, event: Json) -> None:
     assert event["path"] == []
     message["open"].add(len(message["parts"]))
     start = event["part"]
-    is_call = start["type"] == "tool-call"
-    empty = {"argsText": "", "state": "pending"} if is_call else {"text": ""}
-    message["parts"].append({**start, **empty})
+    said: dict[str, Json] = {
+        "tool-call": {"argsText": "", "state": "pending"},
+        "text": {"text": ""},
+        "reasoning": {"text": ""},
+    }
+    message["parts"].append({**start, **said.get(start["type"], {})})
     message["step_of"].append(event.get("stepId", message["latest"]))
 
 
@@ -271,6 +274,11 @@ class UIMessageReader:
     _on_data_state = _on_data_custom
     _on_data_tool_approval = _on_data_custom
 
+    def _on_file(self, event: Json) -> None:
+        self.parts.append(event)
+
+    _on_source_url = _on_file
+
     def _on_finish_step(self, _: Json) -> None:
         self._open.clear()
 
@@ -393,6 +401,8 @@ _UI_KEYS: dict[str, tuple[set[str], set[str]]] = {
     "data-state": ({"data", "transient"}, set()),
     "data-tool-approval": ({"data", "transient"}, set()),
     "data-step-withdrawn": ({"id", "data"}, set()),
+    "file": ({"url", "mediaType"}, set()),
+    "source-url": ({"sourceId", "url"}, {"title"}),
     "abort": (set(), set()),
     "error": ({"errorText"}, set()),
     "finish": ({"finishReason", "messageMetadata"}, set()),

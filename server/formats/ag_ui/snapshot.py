@@ -114,7 +114,7 @@ def _step(step: Step) -> Iterator[Message]:
     messages: dict[str, Message] = {}
     results: dict[str, list[Message]] = {}
     ids = StepMessages(step.step_id)
-    for part in step.parts:
+    for part in step.said:
         id = ids.of(part)
         match part:
             case Reasoning(text):

@@ -238,6 +238,8 @@ _PARTS = (
     record(type="text", text=TEXT, state="done"),
     record(type="reasoning", id=TEXT, text=TEXT, state="done"),
     _TOOL,
+    record(type="file", url=TEXT, mediaType=TEXT),
+    record({"title": TEXT}, type="source-url", sourceId=TEXT, url=TEXT),
 )
 _FILE = record({"filename": TEXT}, type="file", mediaType=TEXT, url=TEXT)
 

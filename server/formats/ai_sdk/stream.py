@@ -116,6 +116,7 @@ class UIMessageStreamEncoder:
         self._payloads: Mapping[type[Chunk], Callable[[Any], list[Payload]]] = {
             chunks.StepStart: self._step_start,
             chunks.PartStart: self._part_start,
+            chunks.PartMade: self._part_made,
             chunks.ArgsFinish: self._args_finish,
             chunks.Result: self._result,
             chunks.PartFinish: self._part_finish,
@@ -162,6 +163,10 @@ class UIMessageStreamEncoder:
         delta = f'{{"type":"{kind}-delta","id":{quote(id)},"delta":'
         self._open[chunk.path] = _Open(delta, end={"type": f"{kind}-end", "id": id})
         return [{"type": f"{kind}-start", "id": id}]
+
+    def _part_made(self, chunk: chunks.PartMade) -> list[Payload]:
+        self._places.add(chunk.path)
+        return [_made(chunk.part)]
 
     def _start_call(self, path: Path, part: chunks.ToolCallPart) -> list[Payload]:
         call = ToolCall(part.tool_call_id, part.tool_name, "", None, part.disposition)
@@ -249,6 +254,13 @@ class UIMessageStreamEncoder:
 def _call(part: _Open) -> ToolCall:
     assert part.call is not None, "the part is no tool call"
     return part.call
+
+
+def _made(part: chunks.MadePart) -> Payload:
+    if isinstance(part, chunks.FilePart):
+        return {"type": "file", "url": part.url, "mediaType": part.media_type}
+    source = {"type": "source-url", "sourceId": part.source_id, "url": part.url}
+    return {**source, **metadata.given(title=part.title)}
 
 
 def _error(chunk: chunks.Error) -> list[Payload]:
@@ -360,6 +372,9 @@ def _replay(turn: AssistantTurn) -> Iterator[Payload]:
             if isinstance(part, ToolCall):
                 yield from _whole_call(part)
                 continue
+            if isinstance(part, chunks.FilePart | chunks.SourcePart):
+                yield _made(part)
+                continue
             kind = "text" if isinstance(part, Text) else "reasoning"
             yield {"type": f"{kind}-start", "id": id}
             yield {"type": f"{kind}-delta", "id": id, "delta": part.text}
@@ -421,6 +436,8 @@ def _part(part: messages.MessagePart, id: str) -> Payload:
             return {"type": "text", "text": text, "state": "done"}
         case Reasoning(text):
             return {"type": "reasoning", "id": id, "text": text, "state": "done"}
+        case chunks.FilePart() | chunks.SourcePart():
+            return _made(part)
         case ToolCall():
             known = {"type": f"tool-{part.tool_name}", "toolCallId": part.tool_call_id}
             return {**known, **_call_state(part), **_executed_by(part)}

@@ -136,6 +136,8 @@ _CALL = record(
     state=choice("pending", *get_args(End)),
     disposition=choice(*get_args(Disposition)),
 )
+_FILE = record({"filename": TEXT}, type="file", data=TEXT, mimeType=TEXT)
+_SOURCE = record({"title": TEXT}, type="source", sourceType="url", id=TEXT, url=TEXT)
 _REASON = choice(*get_args(FinishReason))
 _STEP = record(meta.SUMS, stepId=TEXT, finishReason=nullable(_REASON))
 
@@ -153,7 +155,7 @@ def components() -> dict[str, Schema]:
             {"finishReason": _REASON, **meta.SUMS, **meta.END},
             id=TEXT,
             role="assistant",
-            parts=list_of(any_of(_TEXT, _REASONING, _CALL)),
+            parts=list_of(any_of(_TEXT, _REASONING, _CALL, _FILE, _SOURCE)),
             steps=list_of(_STEP),
         ),
     )

@@ -81,10 +81,10 @@ def _of_turn(turn: Turn) -> list[Json]:
 
 
 def _of_step(step: Step) -> list[Json]:
-    if not step.parts:
+    if not step.said:
         return []
     calls = [part for part in step.parts if isinstance(part, ToolCall)]
-    content = langchain.ai_content(step.parts)
+    content = langchain.ai_content(step.said)
     ai = _ai_message(step.step_id, content, [_call(call) for call in calls])
     return [ai, *(langchain.tool_message(call) for call in calls if call.end is not None)]
 
@@ -219,7 +219,7 @@ class StateEncoder:
         if step.is_plain:
             return operations
         if was_plain or position == 0:
-            content = langchain.ai_content(self._told.step(chunk.step_id).parts)
+            content = langchain.ai_content(self._told.step(chunk.step_id).said)
             return [*operations, _set([*message, "content"], content)]
         part = Text("") if isinstance(chunk.part, chunks.TextPart) else Reasoning("")
         return [*operations, _set([*message, "content", position], langchain.block(part))]

@@ -41,6 +41,10 @@ class PartsEncoder:
                 return [f'{{"type":"text-delta","textDelta":{quote(text)},"path":[{part}]}}']
             case chunks.Done():
                 return [DONE]
+            case chunks.PartMade(step_id, path, part):
+                start = {"type": "part-start", "part": _made(part), **self._step(step_id)}
+                end = {"type": "part-finish", "path": path}
+                return [dumps({**start, "path": []}), dumps(end)]
             case chunks.ArgsFinish() | chunks.Result() | chunks.PartFinish():
                 return [dumps({**self._payload(chunk), "path": chunk.path})]
         return [dumps({**self._payload(chunk), "path": []})]
@@ -85,6 +89,14 @@ def _part(part: chunks.Part) -> Payload:
         case chunks.ToolCallPart(id, name, disposition):
             call = {"toolCallId": id, "toolName": name, "disposition": disposition}
             return {"type": "tool-call", **call}
+
+
+def _made(part: chunks.MadePart) -> Payload:
+    if isinstance(part, chunks.FilePart):
+        named = metadata.given(filename=part.name)
+        return {"type": "file", "data": part.url, "mimeType": part.media_type, **named}
+    source = {"type": "source", "sourceType": "url", "id": part.source_id, "url": part.url}
+    return {**source, **metadata.given(title=part.title)}
 
 
 def _finish(chunk: chunks.StepFinish | chunks.MessageFinish) -> Payload:
@@ -135,6 +147,8 @@ def _assistant(turn: AssistantTurn) -> Payload:
 
 
 def _message_part(part: messages.MessagePart) -> Payload:
+    if isinstance(part, chunks.FilePart | chunks.SourcePart):
+        return _made(part)
     if not isinstance(part, ToolCall):
         return {"type": "text" if isinstance(part, Text) else "reasoning", "text": part.text}
     approval, ended = part.approval, part.end is not None

@@ -71,7 +71,7 @@ def messages(turns: Iterable[Turn]) -> list[Json]:
         for step in turn.steps:
             ended = [call for call in _calls(step.parts) if call.end is not None]
             results = map(langchain.tool_message, ended)
-            found += [ai_message(step), *results] if step.parts else []
+            found += [ai_message(step), *results] if step.said else []
     return found
 
 
@@ -107,7 +107,7 @@ def ai_message(step: Step) -> Json:
     return {
         "type": "ai",
         "id": step.step_id,
-        "content": langchain.ai_content(step.parts),
+        "content": langchain.ai_content(step.said),
         "tool_calls": [_call(call) for call in _calls(step.parts)],
         "response_metadata": {"finish_reason": step.finish_reason},
         **given(usage_metadata=step.usage and _usage(step.usage)),

@@ -205,7 +205,7 @@ class LangGraphEncoder:
             return []
         step = self._thread.message.step(chunk.step_id)
         node = self._steps[chunk.step_id].metadata["langgraph_node"]
-        return self._update(node, [snapshot.ai_message(step)]) if step.parts else []
+        return self._update(node, [snapshot.ai_message(step)]) if step.said else []
 
     def _removed(self, chunk: chunks.StepWithdrawn | chunks.MessagesRemoved) -> list[str]:
         """Take back the messages that the thread loses."""

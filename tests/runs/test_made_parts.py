@@ -1,0 +1,93 @@
+"""Images, files and sources that a model gives with its text are parts of its message."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, BaseMessage
+from langgraph.graph import START, MessagesState, StateGraph
+
+from tests.graphs.zoo import Animal
+from tests.graphs.zoo.served import served
+from tests.support.backend import key_of, message
+from tests.support.served_run import VARIANTS, serve_run
+from turnstream.graphs.made_parts import made_parts
+from turnstream.server.formats import WIRE_FORMATS
+from turnstream.server.turns.chunks import FilePart, SourcePart
+from turnstream.server.turns.messages import AssistantTurn, Text
+
+PIXEL = "iVBORw0KGgo="
+IMAGE = {"type": "image", "base64": PIXEL, "mime_type": "image/png"}
+CITED = {"type": "citation", "url": "https://a.example/x", "title": "X"}
+CONTENT: list[Any] = [{"type": "text", "text": "See:", "annotations": [CITED, CITED]}, IMAGE]
+FILE = FilePart(f"data:image/png;base64,{PIXEL}", "image/png")
+
+
+def reply(_: Sequence[BaseMessage], __: Sequence[str]) -> str:
+    return "See:"
+
+
+def drawing(model: BaseChatModel) -> Any:
+    """Its first node streams text, and stores it with an image; its second stores a whole
+    message."""
+
+    async def speak(state: MessagesState) -> dict[str, Any]:
+        said = await model.ainvoke(state["messages"])
+        return {"messages": [AIMessage(CONTENT, id=said.id)]}
+
+    async def draw(state: MessagesState) -> dict[str, Any]:  # noqa: ARG001
+        return {"messages": [AIMessage([IMAGE], id=None)]}
+
+    builder = StateGraph(MessagesState)
+    builder.add_node("speak", speak)
+    builder.add_node("draw", draw)
+    builder.add_edge(START, "speak")
+    builder.add_edge("speak", "draw")
+    return builder.compile()
+
+
+async def test_what_a_model_makes_is_a_part_in_the_stream_and_in_the_thread(
+    tmp_path: Path,
+) -> None:
+    animal = Animal("drawing", drawing, reply, "", thread=())
+    async with served(tmp_path / "t.db", animal) as home:
+        for words in ("Draw", "Again"):
+            run = await serve_run(home.inside, message(words))
+            run.check_chunks()
+            for variant in VARIANTS:
+                await run.check_format(variant)
+        turns = await home.inside.reader.turns(key_of())
+        said = turns[1]
+        assert isinstance(said, AssistantTurn)
+        first, second = said.steps
+        source = SourcePart(f"{first.step_id}.source-1", "https://a.example/x", "X")
+        assert first.parts == (Text("See:"), source, FILE)
+        assert second.parts == (FILE,)
+        native = WIRE_FORMATS["assistant-transport"].snapshot(turns)[1]["parts"]
+        assert [part["type"] for part in native] == ["text", "source", "file", "file"]
+        ai_sdk = WIRE_FORMATS["ui-message-stream"].snapshot(turns)[1]["parts"]
+        kinds = [part["type"] for part in ai_sdk if part["type"] != "step-start"]
+        assert kinds == ["text", "source-url", "file", "file"]
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        {"type": "image", "url": "file:///etc/passwd"},
+        {"type": "image", "file_id": "f1"},
+        {"type": "text", "text": "x", "annotations": [{"type": "citation", "url": "javascript:1"}]},
+        {"type": "text", "text": "x", "annotations": 5},
+        {"type": "image", "url": 5},
+    ],
+    ids=str,
+)
+def test_what_no_client_can_open_is_left_out(block: Any) -> None:
+    assert made_parts(AIMessage([block])) == []
+
+
+def test_an_image_by_its_address_has_the_type_that_is_known() -> None:
+    web = {"type": "image_url", "image_url": {"url": "https://a.example/i.png"}}
+    (made,) = made_parts(AIMessage([web]))
+    assert made == ("https://a.example/i.png", "image/*", None)
