@@ -8,7 +8,7 @@ nothing, and puts no summary in the place of it. Such messages are not kept.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from operator import is_
+from operator import attrgetter, eq
 
 from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 
@@ -25,6 +25,7 @@ class Front:
 
 
 NO_FRONT = Front()
+_ID = attrgetter("id")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,12 +37,10 @@ class Removed:
 
 
 def extends(messages: Sequence[AnyMessage], before: Sequence[AnyMessage]) -> bool:
-    """Check that a thread has all messages that it had before, and where it had them."""
-    if len(messages) < len(before):
-        return False
-    if all(map(is_, messages, before)):
-        return True
-    return all(one.id == known.id for one, known in zip(messages, before, strict=False))
+    """Check that a thread has all messages that it had before, and where it had them: without a
+    line of Python for each, since a run asks it after each step."""
+    ids = map(_ID, messages), map(_ID, before)
+    return len(messages) >= len(before) and all(map(eq, *ids))
 
 
 def shortened(
@@ -60,11 +59,20 @@ def shortened(
     ]
     end = next((place for place, one in enumerate(shown) if one.id in left), len(shown))
     gone = [message for message in shown[:end] if message.id]
-    rest = shown[end : end + 1] or after[:1]
-    if not rest or (isinstance(rest[0], AIMessage | ToolMessage) and end == len(shown)):
+    rest = shown[end] if end < len(shown) else _summary(before, after)
+    if rest is None:
         return ()
-    behind = [*gone[1:], rest[0]]
+    behind = [*gone[1:], rest]
     return [Removed(one, next.id or "") for one, next in zip(gone, behind, strict=False)]
+
+
+def _summary(before: Sequence[AnyMessage], after: Sequence[AnyMessage]) -> AnyMessage | None:
+    """Return the message that stands in the place of all that people have seen, if one does: a
+    graph that writes messages of the model too has made another thread."""
+    known = {message.id for message in before}
+    new = [message for message in after if message.id not in known]
+    is_summary = new and not any(isinstance(one, AIMessage | ToolMessage) for one in new)
+    return new[0] if is_summary else None
 
 
 def in_front(messages: Sequence[AnyMessage], removed: Mapping[str, AnyMessage]) -> Front:

@@ -48,14 +48,17 @@ class ThreadNow:
 
     def shown(self, messages: Sequence[AnyMessage]) -> Sequence[AnyMessage]:
         """The thread as people see it, whose graph has these messages by now."""
-        if not extends(messages, self._own) and self._keeps_front:
+        if not self._keeps_front:
+            return messages
+        if not extends(messages, self._own):
             gone = shortened(self._own, messages, self._front)
             self.shortened += gone
             there = {message.id for message in messages}
             front = [*self._front.messages, *(one.message for one in gone)]
-            front = [message for message in front if message.id not in there] if there else []
+            left = [message for message in front if message.id not in there]
             next_id = gone[-1].next_id if gone else self._front.next_id
-            self._front = Front(front, next_id)
+            # Of a graph that has taken all of its messages back nothing is shown any more.
+            self._front = Front(left, next_id) if next_id in there else NO_FRONT
         self._own = messages
         return [*self._front.messages, *messages] if self._front.messages else messages
 
