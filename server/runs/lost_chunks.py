@@ -15,6 +15,7 @@ from turnstream.graphs.classify import Classifier
 from turnstream.graphs.result_view import view_of_turn
 from turnstream.server.runs.checkpoints import Checkpoints
 from turnstream.server.runs.failures import SENTENCES, Failure
+from turnstream.server.runs.shortening import shown_ids
 from turnstream.server.runs.steps_from_log import read_log
 from turnstream.server.runs.thread_changes import ThreadBefore
 from turnstream.server.runs.thread_state import ThreadState
@@ -26,6 +27,7 @@ from turnstream.server.turns.chunks import (
     Done,
     Error,
     GraphState,
+    HistoryShortened,
     MessageFinish,
     MessagesRemoved,
     ToolSettled,
@@ -69,9 +71,20 @@ async def last_chunks(
     if header.checkpoint_id:
         before = await checkpoints.load(header.key, header.checkpoint_id)
     translator = _LostTranslator(header, before, told, state, checkpoints, classifier)
-    chunks = translator.reconcile(state.messages)
+    chunks = translator.reconcile(state.shown)
+    chunks += _shortened(told, before, state)
     chunks += _graph_state(told, before, state)
     return chunks + translator.end(end, state)
+
+
+def _shortened(
+    told: Sequence[Chunk], before: ThreadState, state: ThreadState
+) -> list[HistoryShortened]:
+    """What the run's graph has removed from its front, as far as that is not told."""
+    known = {id for chunk in told if isinstance(chunk, HistoryShortened) for id in chunk.ids}
+    known |= {*shown_ids(before.front.messages)}
+    ids = tuple(id for id in shown_ids(state.front.messages) if id not in known)
+    return [HistoryShortened(ids)] if ids else []
 
 
 def _graph_state(
@@ -97,17 +110,18 @@ class _LostTranslator(Translator):
         checkpoints: Checkpoints,
         classifier: Classifier,
     ) -> None:
-        history = ThreadBefore(before.shown, before.front)
+        history = ThreadBefore(before.shown)
         super().__init__(
             header.message_id,
             history,
             classifier,
             view_of_turn(
                 checkpoints.attached.results,
-                stored_user.named(state.messages, header.user_message_id),
+                stored_user.named(state.shown, header.user_message_id),
             ),
+            keeps_front=False,
         )
-        kept = {m.id: m for m in state.messages if isinstance(m, AIMessage)}
+        kept = {m.id: m for m in state.shown if isinstance(m, AIMessage)}
         read_log(self._steps, told, kept, classifier)
         for chunk in told:
             match chunk:

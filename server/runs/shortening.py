@@ -90,3 +90,13 @@ def in_front(messages: Sequence[AnyMessage], removed: Mapping[str, AnyMessage]) 
         if chain:
             return Front(chain[::-1], message.id)
     return NO_FRONT
+
+
+def shown_ids(messages: Sequence[AnyMessage]) -> tuple[str, ...]:
+    """Return the ids of user messages and steps among these messages."""
+    users = {id(message) for message in from_user(messages)}
+    return tuple(
+        message.id or ""
+        for message in messages
+        if isinstance(message, AIMessage) or id(message) in users
+    )

@@ -18,13 +18,12 @@ from turnstream.graphs import stored
 from turnstream.graphs.answers import failed
 from turnstream.graphs.classify import Classifier
 from turnstream.graphs.execution import INNER
-from turnstream.graphs.history import from_user
 from turnstream.graphs.result_view import ResultView
 from turnstream.graphs.stored import Ended
 from turnstream.server.runs.endings import last_reason, run_ended, settled
 from turnstream.server.runs.failures import Failure
 from turnstream.server.runs.progress import progress
-from turnstream.server.runs.shortening import Removed
+from turnstream.server.runs.shortening import Removed, shown_ids
 from turnstream.server.runs.speakers import RunningTasks, Speakers, is_internal, speaker_of
 from turnstream.server.runs.step import StreamedStep
 from turnstream.server.runs.thread_changes import ThreadBefore, ThreadNow, added_messages, ids_in
@@ -137,7 +136,7 @@ class Translator:
         if self._pending or self._steps.open_calls:
             answers = [message for message in new if isinstance(message, ToolMessage)]
             chunks += [c for message in answers for c in self._answered(message)]
-        if ids := _shown_ids(self.shortened[known:]):
+        if ids := shown_ids([one.message for one in self.shortened[known:]]):
             chunks.append(HistoryShortened(ids))
         for step in self.unsaved:
             lasts = bool(step.paths) and self._speakers.is_lasting(step.speaker)
@@ -281,14 +280,3 @@ class Translator:
     def _close_all(self, last: StreamedStep | None, reason: FinishReason) -> list[Chunk]:
         closed = [(step, reason if step is last else "tool-calls") for step in self._steps]
         return [c for step, its_reason in closed for c in self._steps.close(step, its_reason)]
-
-
-def _shown_ids(removed: Sequence[Removed]) -> tuple[str, ...]:
-    """The ids of user messages and steps."""
-    messages = [one.message for one in removed]
-    users = {id(message) for message in from_user(messages)}
-    return tuple(
-        message.id or ""
-        for message in messages
-        if isinstance(message, AIMessage) or id(message) in users
-    )

@@ -1,6 +1,7 @@
 """A graph that shortens its thread, to give its model less, takes nothing from what people see."""
 
 from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +17,15 @@ from tests.graphs.zoo.model import question
 from tests.graphs.zoo.served import Home, served
 from tests.support.backend import key_of, message
 from tests.support.served_run import serve_run
+from turnstream.graphs.classify import Classifier
+from turnstream.server.runs.lost_chunks import last_chunks
 from turnstream.server.turns.chunks import HistoryShortened, MessagesRemoved
 from turnstream.server.turns.messages import AssistantTurn, Text, Turn, UserTurn
 from turnstream.server.turns.requests import Branch, TextContent, TurnRequest
+from turnstream.tools.catalogue import Catalogue
 
 COUNT = 5
+FOREIGN = Classifier(Catalogue((), ()), unknown="server")
 MID_TURN = next(animal for animal in ZOO if animal.name == "agent that summarizes")
 
 
@@ -156,6 +161,23 @@ async def test_what_was_removed_before_a_crash_is_shown_after_it(tmp_path: Path)
         await ask(home, 3)
         async with served(path, shortening, crashed=True) as again:
             assert words(await again.inside.turns()) == asked_and_answered(1, 2, 3)
+
+
+@pytest.mark.parametrize("played", [animal(summarizing), MID_TURN], ids=["before", "in mid-turn"])
+async def test_a_worker_that_ends_a_lost_log_tells_the_rest_of_what_is_shown(
+    played: Animal, tmp_path: Path
+) -> None:
+    async with served(tmp_path / "t.db", played) as home:
+        for _ in range(3):
+            run = await serve_run(home.inside, message("Read."))
+        state = await home.inside.state()
+        assert run.named("HistoryShortened")
+        for cut in range(0, len(run.chunks) - 1, 3):
+            told = run.chunks[:cut]
+            rest = await last_chunks(
+                run.run.header, told, state, "finished", home.inside.checkpoints, FOREIGN
+            )
+            replace(run, chunks=[*told, *rest]).check_chunks()
 
 
 async def test_a_message_that_is_removed_alone_is_shown_if_it_was_the_first(tmp_path: Path) -> None:
