@@ -142,7 +142,8 @@ async def _line(request: ApiRequest, format: WireFormat, entry: ThreadEntry) -> 
         logger.exception("thread %(thread)s cannot be exported, error %(error_id)s", named)
         sentence = "This thread cannot be read; the server's log says why."
         return await _error_line(request, entry, "thread_unreadable", sentence, id=error_id)
-    parts = await _of_extensions(request, key)
+    kept = (await request.state["store"].metadata(key.owner, [entry.id])).get(entry.id)
+    parts = {**({"metadata": kept} if kept else {}), **await _of_extensions(request, key)}
     return await thread_json(shown(request, entry), messages, {**rest, **parts}) + b"\n"
 
 

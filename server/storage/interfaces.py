@@ -12,6 +12,7 @@ from typing import Any, Literal, Protocol
 from turnstream.server.storage.also import Also
 from turnstream.server.storage.removed_messages import RemovedMessages
 from turnstream.server.storage.search import Search
+from turnstream.server.storage.thread_metadata import ThreadMetadata
 from turnstream.server.storage.titles import FirstWords
 from turnstream.server.storage.unavailable import STORAGE_FAULTS as STORAGE_FAULTS
 from turnstream.server.storage.unavailable import LeaseLost as LeaseLost
@@ -140,7 +141,7 @@ class Hidden:
 ClaimResult = Granted | Held | Repeated | Hidden
 
 
-class ThreadStore(UnfinishedAnswers, RemovedMessages, Protocol):
+class ThreadStore(UnfinishedAnswers, RemovedMessages, ThreadMetadata, Protocol):
     """The list of threads, the claims on them, and what else is not a checkpoint.
 
     Every method is one transaction, and raises StorageUnavailable if that cannot be done. Reading

@@ -14,6 +14,7 @@ from turnstream.server.storage import (
     idle_threads,
     removed_rows,
     thread_list,
+    thread_metadata,
     thread_pages,
     unfinished,
 )
@@ -32,6 +33,7 @@ from turnstream.server.storage.interfaces import (
 from turnstream.server.storage.removed_messages import RemovedMessage
 from turnstream.server.storage.retention import IdleThread
 from turnstream.server.storage.search import Search
+from turnstream.server.storage.thread_metadata import Metadata
 from turnstream.server.storage.thread_pages import Listed
 from turnstream.server.storage.titles import FirstWords
 from turnstream.server.storage.write_meter import WriteMeter
@@ -271,6 +273,7 @@ class SqlStore(ABC):
             approvals.remove_thread(connection, key)
             unfinished.remove(connection, key)
             removed_rows.remove(connection, key)
+            thread_metadata.remove(connection, key)
             extension_tables.remove_thread(connection, key)
 
         await self.write_claimed(key, None, remove)
@@ -328,6 +331,17 @@ class SqlStore(ABC):
 
     async def removed(self, key: ThreadKey) -> Sequence[RemovedMessage]:
         return await self.read(removed_rows.get, key)
+
+    async def merge_metadata(self, key: ThreadKey, changes: Metadata) -> Metadata | None:
+        def merge(connection: Connection) -> Metadata | None:
+            if not thread_list.hold(connection, key):
+                return None
+            return thread_metadata.merge(connection, key, changes)
+
+        return await self.write(merge)
+
+    async def metadata(self, owner: str, thread_ids: Sequence[str]) -> Mapping[str, Metadata]:
+        return await self.read(thread_metadata.get, owner, thread_ids)
 
     async def put_words(self, key: ThreadKey, run_id: str, words: str) -> None:
         await self.write_claimed(key, run_id, unfinished.put, key, run_id, words)

@@ -1,5 +1,6 @@
 """LangGraph SDK: a thread that a client makes is there before its first run."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from tests.support.serving import Client, endpoint_settings, serving, settings
 from tests.support.users import bearer, keys_settings, make_key
 
 PATH = "/langgraph/threads"
+JSON = {"Content-Type": "application/json"}
 
 
 async def made(client: Client, **body: Any) -> Any:
@@ -36,7 +38,7 @@ async def test_a_thread_that_is_made_is_found_empty_and_deleted(tmp_path: Path) 
         assert (await client.http.get(path)).status_code == 404
 
 
-@pytest.mark.parametrize("metadata", [{"user": "ann"}, {"graph_id": "unheard-of"}, {"graph_id": 7}])
+@pytest.mark.parametrize("metadata", [{"graph_id": "unheard-of"}, {"graph_id": 7}])
 async def test_a_search_that_no_thread_can_match_reads_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, metadata: dict[str, Any]
 ) -> None:
@@ -55,6 +57,59 @@ async def test_a_search_begins_within_the_threads_that_it_may_look_through(tmp_p
             found = await client.http.post(f"{PATH}/search", json={"offset": offset})
             assert found.status_code == status
         assert found.json()["code"] == "invalid_limit"
+
+
+async def test_metadata_is_kept_changed_searched_exported_and_deleted_with_the_thread(
+    tmp_path: Path,
+) -> None:
+    first = {"user": {"id": "ann", "team": 2}, "topic": "tides"}
+    async with serving(settings(tmp_path / "t.db", undo_seconds=0)) as client:
+        kept = await made(client, thread_id="t1", metadata={**first, "graph_id": "chat"})
+        assert kept["metadata"].items() >= {**first, "graph_id": "chat"}.items()
+        await made(client, thread_id="t2", metadata={"user": {"id": "bob"}})
+        changed = await client.http.patch(f"{PATH}/t1", json={"metadata": {"topic": ["moon"]}})
+        now = {**first, "topic": ["moon"]}
+        assert changed.json()["metadata"].items() >= now.items()
+        assert (await client.http.get(f"{PATH}/t1")).json()["metadata"].items() >= now.items()
+        same = await made(client, thread_id="t1", if_exists="do_nothing", metadata={"topic": "x"})
+        assert same["metadata"].items() >= now.items()
+        for wanted, found in (
+            ({"user": {"id": "ann"}}, ["t1"]),
+            ({"user": {}}, ["t2", "t1"]),
+            ({"topic": ["moon"], "graph_id": "chat"}, ["t1"]),
+            ({"user": {"id": "ann", "more": 1}}, []),
+            ({"topic": "moon"}, []),
+        ):
+            answer = await client.http.post(f"{PATH}/search", json={"metadata": wanted})
+            assert [one["thread_id"] for one in answer.json()] == found
+            count = await client.http.post(f"{PATH}/count", json={"metadata": wanted})
+            assert count.json() == len(found)
+        lines = (await client.http.get("/export")).text.splitlines()
+        exported = {line["id"]: line.get("metadata") for line in map(json.loads, lines)}
+        assert exported == {"t1": now, "t2": {"user": {"id": "bob"}}}
+        await client.http.delete(f"{PATH}/t1")
+        again = await made(client, thread_id="t1")
+        assert not again["metadata"].keys() & first.keys()
+
+
+async def test_metadata_that_cannot_be_kept_changes_nothing(tmp_path: Path) -> None:
+    async with serving(settings(tmp_path / "t.db")) as client:
+        refused = await client.http.post(PATH, json={"metadata": {"topic": "x" * 16_000}})
+        assert (refused.status_code, refused.json()["code"]) == (422, "value_too_long")
+        assert (await client.http.post(f"{PATH}/search", json={})).json() == []
+        await made(client, thread_id="t1", metadata={"topic": "x" * 9_000})
+        for name, value, code in (
+            ("more", "x" * 9_000, "value_too_long"),
+            ("more", "\ud800", "invalid_text"),
+        ):
+            body = json.dumps({"metadata": {name: value}})
+            refused = await client.http.patch(f"{PATH}/t1", content=body, headers=JSON)
+            assert (refused.status_code, refused.json()["code"]) == (422, code)
+        unknown = await client.http.patch(f"{PATH}/t2", json={"metadata": {"topic": "x"}})
+        assert unknown.status_code == 404
+        metadata = (await client.http.get(f"{PATH}/t1")).json()["metadata"]
+        assert metadata.keys() == {"title", "topic", "graph_id", "assistant_id"}
+        assert metadata["topic"] == "x" * 9_000
 
 
 async def test_its_first_run_names_it_and_making_it_again_is_a_conflict(tmp_path: Path) -> None:

@@ -94,6 +94,7 @@ LANGGRAPH: Mapping[tuple[str, str], Mapping[str, Call]] = {
     ("POST", "/langgraph/threads/search"): {"all": Call(200, body={})},
     ("POST", "/langgraph/threads/count"): {"all": Call(200, body={})},
     ("GET", LG): {"ended": Call(200), "gated": Call(200, GATED), "live": Call(200, LIVE)},
+    ("PATCH", LG): {"ended": Call(200, body={"metadata": {"topic": "Mine"}})},
     ("DELETE", LG): {"ended": Call(204), "live": Call(204, LIVE)},
     ("GET", f"{LG}/state"): {
         "ended": Call(200),

@@ -263,6 +263,12 @@ EXAMPLES: Mapping[tuple[str, str], Mapping[str, Example]] = {
         "a thread": Example(200, path=OF_THREAD),
         "a thread that there is not": Example(404, path=NEW),
     },
+    ("PATCH", "/langgraph/threads/{thread_id}"): {
+        "a value": Example(200, path=OF_THREAD),
+        "nothing": Example(200, path=OF_THREAD),
+        "too much": Example(422, {"metadata": {"topic": "x" * 16_000}}, path=OF_THREAD),
+        "a thread that there is not": Example(404, {"metadata": {}}, path=NEW),
+    },
     ("DELETE", "/langgraph/threads/{thread_id}"): {
         "a thread": Example(204, path=OF_THREAD),
         "a thread that there is not": Example(204, path=NEW),

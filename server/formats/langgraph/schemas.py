@@ -191,6 +191,10 @@ def components() -> dict[str, Schema]:
             thread_id=TEXT, checkpoint_ns={"const": ""}, checkpoint_id=TEXT
         ),
         "LangGraph.State": _STATE,
+        "LangGraph.Metadata": described(
+            {**_OBJECT, "properties": {"graph_id": TEXT, "assistant_id": TEXT}},
+            "What clients keep with the thread; `graph_id` and `assistant_id` are the server's.",
+        ),
         "LangGraph.Event": any_of(*events),
         "LangGraph.Result": variant(
             values(), (), __interrupt__=_INTERRUPTS, __error__=ref("LangGraph.Error")

@@ -18,6 +18,7 @@ from turnstream.server.storage.extension_tables import extensions
 from turnstream.server.storage.interfaces import StorageError
 from turnstream.server.storage.postgres.transactions import driver
 from turnstream.server.storage.removed_rows import removed_messages
+from turnstream.server.storage.thread_metadata import thread_metadata
 
 LOCK = 0x7475726E  # "turn"
 WAIT_SECONDS = 120.0
@@ -118,6 +119,10 @@ def _keep_removed_messages(connection: Connection) -> None:
     removed_messages.create(connection)
 
 
+def _keep_metadata(connection: Connection) -> None:
+    thread_metadata.create(connection)
+
+
 STEPS: Sequence[Callable[[Connection], None]] = (
     _leave_out,
     _index_titles,
@@ -128,6 +133,7 @@ STEPS: Sequence[Callable[[Connection], None]] = (
     _give_texts_to_search,
     _give_versions_away,
     _keep_removed_messages,
+    _keep_metadata,
 )
 """From version 1 to 2, and so on."""
 VERSION = 1 + len(STEPS)

@@ -39,6 +39,7 @@ from turnstream.server.formats.langgraph.api.threads import (
     get_state_of_checkpoint,
     get_thread,
     search_threads,
+    update_thread,
 )
 from turnstream.server.http.authenticated import Authenticated
 from turnstream.server.http.permitted import Permitted
@@ -80,7 +81,7 @@ ROUTES = (
     _route("/threads", post=create_thread),
     _route("/threads/search", post=search_threads, reads=True),
     _route("/threads/count", post=count_threads, reads=True),
-    _route("/threads/{thread_id}", get=get_thread, delete=delete_thread),
+    _route("/threads/{thread_id}", get=get_thread, patch=update_thread, delete=delete_thread),
     _route("/threads/{thread_id}/state", get=get_state),
     _route("/threads/{thread_id}/state/checkpoint", post=get_state_of_checkpoint, reads=True),
     _route("/threads/{thread_id}/state/{checkpoint_id}", get=get_state_at),

@@ -16,6 +16,7 @@ from typing_extensions import TypedDict
 
 from turnstream.server.formats import fields
 from turnstream.server.formats.fields import Fields, Text, read
+from turnstream.server.formats.json_text import dumps
 from turnstream.server.formats.langgraph import snapshot
 from turnstream.server.formats.langgraph.api.assistants import (
     LISTED,
@@ -33,10 +34,16 @@ from turnstream.server.http.problems import Problem, unknown_thread
 from turnstream.server.http.state import ApiRequest, owner, principal, thread_key
 from turnstream.server.http.thread_json import as_json, written
 from turnstream.server.storage.interfaces import ThreadEntry, ThreadRunState
+from turnstream.server.storage.thread_metadata import (
+    MAX_METADATA_CHARS,
+    Metadata,
+    MetadataTooLarge,
+)
 from turnstream.server.turns import problem_codes
 from turnstream.server.turns.header import ThreadKey
 from turnstream.server.turns.messages import Turn
 from turnstream.server.turns.problem_codes import STORAGE, pick
+from turnstream.server.turns.requests import InvalidRequest
 from turnstream.tools.threads import beside_loop
 
 if TYPE_CHECKING:
@@ -205,17 +212,11 @@ STATUSES: Mapping[ThreadRunState, tuple[ThreadStatus, RunStatus]] = {
 """By the state of a thread's last run: the status of the thread, and of the run."""
 
 
-class LangGraphMetadataJson(TypedDict, total=False):
-    graph_id: str
-    assistant_id: str
-    title: str
-
-
 class LangGraphBareThreadJson(TypedDict):
     thread_id: str
     created_at: operations.Time
     updated_at: operations.Time
-    metadata: LangGraphMetadataJson
+    metadata: Annotated[Mapping[str, Any], component("LangGraph.Metadata")]
     status: ThreadStatus
     config: Nothing
 
@@ -253,9 +254,16 @@ class LangGraphNewThreadBody(Fields):
     thread_id: Annotated[fields.ThreadId, component("ThreadId")] | None = None
     if_exists: Annotated[Any, says("With `do_nothing` an existing thread is the answer.")] = None
     metadata: Annotated[
-        GraphMetadata | None,
+        dict[str, Any] | None,
         *METADATA,
-        says("`graph_id`: the graph of a first run that names none. Nothing else is kept."),
+        fields.FITTING_JSON,
+        says("Kept with the thread. `graph_id`: the graph of a first run that names none."),
+    ] = None
+
+
+class LangGraphThreadChangesBody(Fields):
+    metadata: Annotated[
+        dict[str, Any] | None, *METADATA, fields.FITTING_JSON, says("Each value takes its place.")
     ] = None
 
 
@@ -264,7 +272,7 @@ class LangGraphCountBody(Fields):
     metadata: Annotated[
         dict[str, Any] | None,
         *METADATA,
-        says("`graph_id` or `assistant_id`: a graph. No thread has other metadata."),
+        says("Values that a thread's metadata has; `graph_id` or `assistant_id`: its graph."),
     ] = None
 
 
@@ -301,7 +309,7 @@ class LangGraphHistoryBody(Fields):
     problem_codes.CAPACITY
     | STORAGE
     | pick("invalid_body", "invalid_thread_id", "thread_exists", "assistant_not_found")
-    | pick("limit_exceeded"),
+    | pick("limit_exceeded", "invalid_text", "invalid_json_value", "value_too_long"),
     body=LangGraphNewThreadBody,
     examples={
         "a new one": {},
@@ -314,17 +322,76 @@ async def create_thread(request: ApiRequest) -> Response:
 
     Runs that name no graph begin on the graph of `metadata`, runs that name another on theirs.
     """
-    asked, _ = await request.state["bodies"].read(request, partial(read, LangGraphNewThreadBody))
+    reading = partial(read, LangGraphNewThreadBody, limits=request.state["body_limits"])
+    asked, _ = await request.state["bodies"].read(request, reading)
     id = asked.thread_id or new_thread_id()
-    named = asked.metadata.graph_id if asked.metadata else None
+    given = asked.metadata or {}
+    named = read(GraphMetadata, given, None, "metadata").graph_id
     graph = None if named is None else graph_named(request, named)
     entry = await request.state["store"].get(ThreadKey(owner(request), id))
     if entry is None:
+        _check_size(given)
         entry = await request.state["runs"].create(principal(request), id, graph)
-        return JSONResponse({**_thread(request, entry), "interrupts": {}, "values": None})
+        kept = await _merge(request, id, given) if given else {}
+        return JSONResponse({**_thread(request, entry, kept), "interrupts": {}, "values": None})
     if asked.if_exists != "do_nothing":
         raise Problem(409, "thread_exists", f"There is a thread {id!r} already.")
-    return JSONResponse({**_thread(request, entry), "interrupts": {}})
+    kept = await _kept(request, id)
+    return JSONResponse({**_thread(request, entry, kept), "interrupts": {}})
+
+
+@Operation(
+    "langgraphUpdateThread",
+    Answer("The thread.", LangGraphThreadJson),
+    STORAGE
+    | pick("invalid_body", "invalid_json_value", "invalid_text", "value_too_long")
+    | pick("thread_not_found"),
+    body=LangGraphThreadChangesBody,
+    examples={"a value": {"metadata": {"topic": "tides"}}, "nothing": {}},
+)
+async def update_thread(request: ApiRequest) -> Response:
+    """Change the metadata of a thread: what it does not name stays."""
+    key = thread_key(request)
+    reading = partial(read, LangGraphThreadChangesBody, limits=request.state["body_limits"])
+    asked, _ = await request.state["bodies"].read(request, reading)
+    await _merge(request, key.thread_id, asked.metadata or {})
+    entry = await request.state["store"].get(key)
+    if entry is None:
+        raise unknown_thread(key)
+    kept = await _kept(request, key.thread_id)
+    return JSONResponse({**_thread(request, entry, kept), "interrupts": {}})
+
+
+async def _kept(request: ApiRequest, thread_id: str) -> Metadata:
+    """What clients have kept with a thread."""
+    kept = await request.state["store"].metadata(owner(request), [thread_id])
+    return kept.get(thread_id, {})
+
+
+async def _merge(request: ApiRequest, thread_id: str, changes: Metadata) -> Metadata:
+    """Keep metadata, but for the thread's graph: that is what its last run says. Raises Problem,
+    InvalidRequest."""
+    key = ThreadKey(owner(request), thread_id)
+    own = {name: value for name, value in changes.items() if name not in _GRAPH_KEYS}
+    try:
+        kept = await request.state["store"].merge_metadata(key, own)
+    except MetadataTooLarge:
+        raise _too_large() from None
+    if kept is None:
+        raise unknown_thread(key)
+    return kept
+
+
+def _check_size(metadata: Metadata) -> None:
+    """Raises InvalidRequest for what no thread may have: ahead of making one."""
+    if len(dumps(metadata)) > MAX_METADATA_CHARS:
+        raise _too_large()
+
+
+def _too_large() -> InvalidRequest:
+    return InvalidRequest(
+        "value_too_long", f"The metadata of a thread has at most {MAX_METADATA_CHARS} characters."
+    )
 
 
 @Operation(
@@ -341,8 +408,9 @@ async def search_threads(request: ApiRequest) -> Response:
     """List threads, newest first."""
     asked, _ = await request.state["bodies"].read(request, partial(read, LangGraphSearchBody))
     limit, offset = asked.limit or LISTED, asked.offset or 0
-    found = await _matching(request, asked, offset + limit)
-    return JSONResponse([_listed(request, one) for one in found[offset : offset + limit]])
+    found = (await _matching(request, asked, offset + limit))[offset : offset + limit]
+    kept = await request.state["store"].metadata(owner(request), [entry.id for entry in found])
+    return JSONResponse([_listed(request, one, kept.get(one.id, {})) for one in found])
 
 
 @Operation(
@@ -362,23 +430,41 @@ async def _matching(request: ApiRequest, asked: LangGraphCountBody, most: int) -
     """Find the newest threads that a body asks for, `most` of them or some more."""
     graphs, status = request.state["graphs"], asked.status
     # None stands for what no thread has.
+    given = asked.metadata or {}
     wanted = {
-        graphs.find(value) if name in _GRAPH_KEYS and isinstance(value, str) else None
-        for name, value in (asked.metadata or {}).items()
+        graphs.find(value) if isinstance(value, str) else None
+        for name, value in given.items()
+        if name in _GRAPH_KEYS
     }
+    kept = {name: value for name, value in given.items() if name not in _GRAPH_KEYS}
     if len(wanted) > 1 or None in wanted:
         return []
     found, cursor = list[ThreadEntry](), None
     for _ in range(MAX_SEARCHED // PAGE_SIZE):
         page = await request.state["store"].page(owner(request), PAGE_SIZE, cursor)
+        matching = list[ThreadEntry]()
         for entry in page.entries:
             is_of_graph = not wanted or graphs.name_of(entry) in wanted
             if is_of_graph and status in (None, STATUSES[entry.run_state][0]):
-                found.append(entry)
+                matching.append(entry)
+        if kept:
+            ids = [entry.id for entry in matching]
+            theirs = await request.state["store"].metadata(owner(request), ids)
+            matching = [one for one in matching if _has(theirs.get(one.id), kept)]
+        found += matching
         cursor = page.cursor
         if not cursor or len(found) >= most:
             break
     return found
+
+
+def _has(metadata: Any, wanted: Any) -> bool:
+    """Compare as LangGraph does: an object has at least the values that are wanted."""
+    if not isinstance(wanted, dict):
+        return bool(metadata == wanted)
+    return isinstance(metadata, dict) and all(
+        name in metadata and _has(metadata[name], value) for name, value in wanted.items()
+    )
 
 
 @Operation(
@@ -393,7 +479,8 @@ async def get_thread(request: ApiRequest) -> Response:
         raise unknown_thread(thread_key(request))
     entry, thread = found
     asked = snapshot.open_interrupts(thread.turns, thread.interrupts) or []
-    rest = {**_thread(request, entry), "interrupts": {one["id"]: [one] for one in asked}}
+    kept = await _kept(request, entry.id)
+    rest = {**_thread(request, entry, kept), "interrupts": {one["id"]: [one] for one in asked}}
     return await _state_response(thread, len(thread.messages), rest)
 
 
@@ -471,8 +558,8 @@ async def get_history(request: ApiRequest) -> Response:
     return Response(body, media_type=operations.JSON)
 
 
-def _thread(request: ApiRequest, entry: ThreadEntry) -> LangGraphBareThreadJson:
-    metadata: LangGraphMetadataJson = {"title": entry.title}
+def _thread(request: ApiRequest, entry: ThreadEntry, kept: Metadata) -> LangGraphBareThreadJson:
+    metadata = {"title": entry.title, **kept}
     if graph := request.state["graphs"].name_of(entry):
         metadata |= {"graph_id": graph, "assistant_id": graph}
     return {
@@ -485,7 +572,7 @@ def _thread(request: ApiRequest, entry: ThreadEntry) -> LangGraphBareThreadJson:
     }
 
 
-def _listed(request: ApiRequest, entry: ThreadEntry) -> LangGraphThreadEntryJson:
+def _listed(request: ApiRequest, entry: ThreadEntry, kept: Metadata) -> LangGraphThreadEntryJson:
     first = LangGraphFirstMessageJson(type="human", content=entry.title)
     title: LangGraphTitleJson = {"messages": [first] if entry.title else []}
-    return {**_thread(request, entry), "interrupts": {}, "values": title}
+    return {**_thread(request, entry, kept), "interrupts": {}, "values": title}
