@@ -12,6 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+WORD = re.compile(r"\w+")
 State = Literal["content_filter", "model_key_missing"]
 
 
@@ -78,7 +79,8 @@ def refused_options(error: Any, options: Collection[str]) -> set[str]:
 
 
 def _names_in(param: Any) -> list[str]:
-    return re.findall(r"\w+", param)[:1] if isinstance(param, str) else []
+    found = WORD.search(param) if isinstance(param, str) else None
+    return [found.group()] if found else []
 
 
 def _names_in_detail(body: Any) -> list[str]:

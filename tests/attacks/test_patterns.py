@@ -14,10 +14,8 @@ from tests.support.growth import fault_of_growth, is_suspicious
 from tests.support.offline_model import BY_NAME
 from tests.support.patterns import (
     MAX_TEXTS,
-    PACKAGES,
     Pumped,
     held_patterns,
-    inline_patterns,
     worst_texts,
 )
 from tests.support.samples import sample
@@ -75,29 +73,6 @@ def test_every_pattern_takes_time_in_proportion_to_its_text() -> None:
 )
 def test_a_pattern_that_reads_a_text_over_and_over_is_found(pattern: str) -> None:
     assert fault_of(re.compile(pattern), MAX_TEXTS)
-
-
-def test_every_pattern_has_a_name_in_a_module_where_it_is_found() -> None:
-    written = {
-        path.relative_to(PROJECT).as_posix(): inline_patterns(path.read_text(encoding="utf-8"))
-        for package in PACKAGES
-        for path in (PROJECT / package.partition(".")[2]).rglob("*.py")
-    }
-    assert {path: lines for path, lines in written.items() if lines} == {}
-
-
-@pytest.mark.parametrize(
-    ("source", "lines"),
-    [
-        ("import re\nre.sub('a+', '', text)", [2]),
-        ("import re\ndef f():\n    return re.compile('a+')", [3]),
-        ("import re\nf = lambda text: re.search(a, text)", [2]),
-        ("import re\nA = re.compile('a+')\ndef f(p):\n    return re.compile(re.escape(p))", [4]),
-        ("import re\nA = re.compile('a+')\ndef f(p):\n    return A, re.compile(p)", []),
-    ],
-)
-def test_a_pattern_that_is_written_where_it_is_used_is_found(source: str, lines: list[int]) -> None:
-    assert inline_patterns(source) == lines
 
 
 TEXTS = [
