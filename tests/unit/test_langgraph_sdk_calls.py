@@ -1,0 +1,15 @@
+"""The table of LangGraph's calls in docs/clients.md is that of the routes."""
+
+from pathlib import Path
+
+from tests.support import langgraph_sdk_calls
+
+PAGE = Path(__file__).parent.parent.parent / "docs" / "clients.md"
+
+
+async def test_the_documents_say_which_calls_of_the_sdk_are_there() -> None:
+    made = await langgraph_sdk_calls.requests()
+    assert len(made) > 40
+    assert langgraph_sdk_calls.table(made) in PAGE.read_text(encoding="utf-8"), (
+        "make it anew: python -m tests.support.langgraph_sdk_calls"
+    )
