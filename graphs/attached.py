@@ -22,6 +22,7 @@ from langchain_core.messages import (
     HumanMessage,
     convert_to_messages,
 )
+from langchain_core.runnables.graph import Graph as DrawableGraph
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import StateGraph, add_messages
@@ -95,6 +96,13 @@ class AttachedGraph:
     def state_schemas(self) -> Sequence[type[Any]]:
         """The classes of its states."""
         return [*self.graph.builder.schemas]
+
+    def drawing(self) -> DrawableGraph:
+        """Draw the graph as its author made it. Subgraphs are drawn as nodes."""
+        drawn = self.graph.get_graph()
+        if ours := drawn.nodes.get(ENTRY):
+            drawn.remove_node(ours)
+        return drawn
 
     @property
     def takes_client_tools(self) -> bool:

@@ -8,7 +8,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from typing_extensions import TypedDict
 
-from turnstream.graphs.attached import Graph
+from turnstream.graphs.attached import AttachedGraph
 from turnstream.server.http.operations import Answer, Operation
 from turnstream.server.http.problems import unknown_thread
 from turnstream.server.http.state import ApiRequest, thread_key
@@ -32,7 +32,7 @@ class InspectedGraph(HTTPEndpoint):
         graphs = request.state["graphs"]
         asked = request.query_params.get("graph")
         name = asked if asked and asked in graphs.by_name else graphs.default
-        drawing = drawn(graphs.checkpoints(name).attached.graph)
+        drawing = drawn(graphs.checkpoints(name).attached)
         return JSONResponse(InspectedJson(graph=name, drawing=drawing))
 
 
@@ -50,7 +50,7 @@ class InspectedThread(HTTPEndpoint):
         return JSONResponse(
             InspectedJson(
                 graph=graphs.name_of(entry) or graphs.default,
-                drawing=drawn(checkpoints.attached.graph),
+                drawing=drawn(checkpoints.attached),
                 state=plain(latest[0].values) if latest else {},
                 checkpoints=[checkpoint_json(snapshot) for snapshot in latest],
                 calls=[*CALLS.of(key)],
@@ -64,6 +64,6 @@ INSPECTION_ROUTES = (
 )
 
 
-def drawn(graph: Graph) -> str:
+def drawn(attached: AttachedGraph) -> str:
     """The graph in Mermaid's language."""
-    return graph.get_graph().draw_mermaid(with_styles=False)
+    return attached.drawing().draw_mermaid(with_styles=False)

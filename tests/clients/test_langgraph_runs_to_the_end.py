@@ -122,7 +122,7 @@ async def test_graphs_are_counted_searched_and_drawn(tmp_path: Path) -> None:
         assert await client.assistants.search(metadata={"owner": "ann"}) == []
         drawing = await client.assistants.get_graph("chat")
         names = {node["id"] for node in drawing["nodes"]}
-        assert {"__start__", "agent", "tools", "__end__"} <= names
+        assert names == {"__start__", "agent", "tools", "recover", "__end__"}
         assert all({edge["source"], edge["target"]} <= names for edge in drawing["edges"])
         with pytest.raises(NotFoundError):
             await client.assistants.get_graph("none")

@@ -172,8 +172,8 @@ async def get_assistant(request: ApiRequest) -> Response:
 async def get_graph(request: ApiRequest) -> Response:
     """Load the drawing of a graph, without what is inside its nodes."""
     name = graph_named(request, request.path_params["assistant_id"])
-    graph = request.state["graphs"].by_name[name].attached.graph
-    drawing: Any = await in_thread(lambda: graph.get_graph().to_json())
+    attached = request.state["graphs"].by_name[name].attached
+    drawing: Any = await in_thread(lambda: attached.drawing().to_json())
     shown = LangGraphDrawingJson(
         nodes=[{"id": str(node["id"]), "type": "runnable"} for node in drawing["nodes"]],
         edges=drawing["edges"],
