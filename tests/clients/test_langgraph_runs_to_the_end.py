@@ -10,10 +10,10 @@ import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.pregel.remote import RemoteGraph
-from langgraph_sdk.errors import NotFoundError
+from langgraph_sdk.errors import NotFoundError, UnprocessableEntityError
 
 from tests.clients.test_langgraph_sdk_python import ASK, human, messages, new_thread, sdk
-from tests.clients.test_use_stream import is_in
+from tests.clients.test_use_stream import agent, is_in
 from tests.support.endpoint import Fail, Pause, Say, reply, text_reply
 from tests.support.scripted_server import scripted_server
 from tests.support.waiting import eventually
@@ -151,3 +151,20 @@ async def test_remote_graph_is_a_client_and_a_node_of_another_graph(tmp_path: Pa
         first = await remote.aget_state(history[-1].config)
         assert first.values == {"messages": []}
         assert "agent" in (await remote.aget_graph()).nodes
+
+
+async def test_items_of_a_graphs_store_are_kept_found_and_deleted(tmp_path: Path) -> None:
+    async with agent(tmp_path, "asking") as http, sdk(http.url) as client:
+        await client.store.put_item(("memories", "ann"), "colour", {"is": "blue"})
+        await client.store.put_item(("memories", "bob"), "colour", {"is": "red"})
+        item = await client.store.get_item(("memories", "ann"), "colour")
+        assert (item["namespace"], item["value"]) == (["memories", "ann"], {"is": "blue"})
+        assert await client.store.get_item(("memories", "ann"), "size") is None
+        found = await client.store.search_items(("memories",), filter={"is": "red"})
+        assert [one["namespace"] for one in found["items"]] == [["memories", "bob"]]
+        named = await client.store.list_namespaces(prefix=["memories"], max_depth=1)
+        assert named == {"namespaces": [["memories"]]}
+        await client.store.delete_item(("memories", "ann"), "colour")
+        assert await client.store.get_item(("memories", "ann"), "colour") is None
+        with pytest.raises(UnprocessableEntityError):
+            await client.store.put_item(("langgraph",), "colour", {})

@@ -64,6 +64,7 @@ HI = {"type": "text", "text": "Hi"}
 AG_UI_HI = {"id": "m-new", "role": "user", "content": "Hi"}
 LG = "/langgraph/threads/{thread_id}"
 HUMAN: Json = {"assistant_id": "chat", "input": {"messages": [{"type": "human", "content": "Hi"}]}}
+ITEM: Json = {"namespace": ["a"], "key": "b"}
 AT_START: Json = {"checkpoint": {"checkpoint_id": "start"}}
 ANSWERED: Json = {"type": "tool", "tool_call_id": TOP_CALL, "content": '{"value": "red"}'}
 APPROVED: Json = {
@@ -85,6 +86,11 @@ LANGGRAPH: Mapping[tuple[str, str], Mapping[str, Call]] = {
     ("POST", "/langgraph/assistants/count"): {"all": Call(200, body={})},
     ("GET", "/langgraph/assistants/{assistant_id}"): {"one": Call(200)},
     ("GET", "/langgraph/assistants/{assistant_id}/graph"): {"one": Call(200)},
+    ("PUT", "/langgraph/store/items"): {"none": Call(404, body={**ITEM, "value": {}})},
+    ("GET", "/langgraph/store/items"): {"none": Call(404, query="?namespace=a&key=b")},
+    ("DELETE", "/langgraph/store/items"): {"none": Call(404, body=ITEM)},
+    ("POST", "/langgraph/store/items/search"): {"none": Call(404, body={})},
+    ("POST", "/langgraph/store/namespaces"): {"none": Call(404, body={})},
     ("POST", "/langgraph/runs"): {"message": Call(200, body=HUMAN)},
     ("POST", "/langgraph/runs/stream"): {"message": Call(200, body=HUMAN)},
     ("POST", "/langgraph/runs/wait"): {"message": Call(200, body=HUMAN)},

@@ -217,6 +217,26 @@ EXAMPLES: Mapping[tuple[str, str], Mapping[str, Example]] = {
         "a graph": Example(200, path={"assistant_id": "chat"}),
         "one that there is not": Example(404, path={"assistant_id": "none"}),
     },
+    ("PUT", "/langgraph/store/items"): {
+        "an item": Example(404),
+        "a namespace with a dot": Example(422, {"namespace": ["a.b"], "key": "c", "value": {}}),
+    },
+    ("GET", "/langgraph/store/items"): {
+        "an item": Example(404, query={"namespace": "memories.ann", "key": "colour"}),
+    },
+    ("DELETE", "/langgraph/store/items"): {
+        "an item": Example(404),
+    },
+    ("POST", "/langgraph/store/items/search"): {
+        "all": Example(404),
+        "those of a namespace": Example(404),
+        "none at all": Example(422, {"limit": 0}),
+    },
+    ("POST", "/langgraph/store/namespaces"): {
+        "all": Example(404),
+        "those below one": Example(404),
+        "none at all": Example(422, {"limit": 0}),
+    },
     ("POST", "/langgraph/runs"): {
         "a message": Example(200),
         "an assistant that there is not": Example(404, {"assistant_id": "none"}),

@@ -29,6 +29,13 @@ from turnstream.server.formats.langgraph.api.runs import (
     wait_for_run,
     wait_for_stateless_run,
 )
+from turnstream.server.formats.langgraph.api.store import (
+    delete_item,
+    get_item,
+    list_namespaces,
+    put_item,
+    search_items,
+)
 from turnstream.server.formats.langgraph.api.threads import (
     count_threads,
     create_thread,
@@ -86,6 +93,9 @@ ROUTES = (
     _route("/threads/{thread_id}/state/checkpoint", post=get_state_of_checkpoint, reads=True),
     _route("/threads/{thread_id}/state/{checkpoint_id}", get=get_state_at),
     _route("/threads/{thread_id}/history", post=get_history, reads=True),
+    _route("/store/items", get=get_item, put=put_item, delete=delete_item),
+    _route("/store/items/search", post=search_items, reads=True),
+    _route("/store/namespaces", post=list_namespaces, reads=True),
     _route("/runs", post=create_stateless_run),
     _route("/runs/stream", post=stream_stateless_run),
     _route("/runs/wait", post=wait_for_stateless_run),
