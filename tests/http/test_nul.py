@@ -146,7 +146,6 @@ BODIES: list[tuple[int, Json]] = [
 REQUESTS: list[tuple[int, str, str, Json | None]] = [
     (404, "GET", "/threads/a%00", None),
     (404, "PATCH", "/threads/a%00", {"title": "New"}),
-    (404, "POST", "/threads/a%00/restore", None),
     (404, "POST", "/chat/a%00/stop", None),
     (204, "GET", "/chat/a%00/stream", None),
     (204, "DELETE", "/threads/a%00", None),

@@ -175,6 +175,7 @@ class UndoContract:
         assert await store.claim_hidden(THREAD, "d2", 101.0) == Granted()
         assert await store.claim_hidden(THREAD, "d3", 101.0) == Held(None)
         assert await store.restore(THREAD) is None
+        assert await store.restore(ThreadKey(THREAD.owner, "a\0b")) is None
         await store.delete(THREAD)
         await store.release(THREAD, "d2")
         assert await store.hidden(9) == []
