@@ -404,11 +404,12 @@ async def test_a_deleted_thread_leaves_nothing_in_the_file(client: Client, tmp_p
         assert entry
         await store.end_run(key, entry.run_id, "waiting", (), [waiting])
         await store.put_words(key, entry.run_id, "words")
+        await store.merge_metadata(key, {"topic": "tides"})
     before = rows(tmp_path / "t.db", "a")
     kept = {"checkpoints", "writes", "threads", "thread_activities", "requests"}
-    empty = {"claims", "audit", "turn_versions"}
+    empty = {"claims", "audit", "turn_versions", "removed_messages"}
     beside = {"call_dispositions", "approvals", "unfinished_answers"}
-    beside |= {"search_texts", "search_threads"}
+    beside |= {"search_texts", "search_threads", "thread_metadata"}
     assert set(before) == kept | beside | empty
     assert {table for table, count in before.items() if not count} == empty
     others = rows(tmp_path / "t.db", "b")
