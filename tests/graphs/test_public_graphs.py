@@ -1,9 +1,11 @@
 """The shapes of graphs that people start from: each is served as it is, or refused with the remedy.
 
 The templates are written anew, as small as their shape allows; docs/graph.md has the table.
-`tests/graphs/zoo` has react-agent, the supervisor and the swarm, from their own packages.
+`tests/graphs/zoo` has react-agent, the supervisor, the swarm, deepagents and langmem, from their
+own packages.
 """
 
+import asyncio
 import operator
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -12,23 +14,24 @@ from typing import Annotated, Any, Literal
 import pytest
 from langchain.agents import create_agent
 from langchain.agents import middleware as of_langchain
-from langchain_core.language_models import BaseChatModel
+from langchain_core.language_models import BaseChatModel, LangSmithParams
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, ToolMessage
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.config import get_store
 from langgraph.graph import END, START, MessagesState, StateGraph, add_messages
-from langgraph.prebuilt import ToolNode, create_react_agent
+from langgraph.prebuilt import ToolNode
 from langgraph.store.base import BaseStore
 from langgraph.store.memory import InMemoryStore
 from langgraph.types import Command
 from typing_extensions import TypedDict
 
 from tests.graphs.zoo import Animal
-from tests.graphs.zoo.model import calls, question, results
+from tests.graphs.zoo.model import Gate, ReplyingModel, calls, question, results
 from tests.graphs.zoo.served import served
 from tests.support.backend import message
-from tests.support.served_run import VARIANTS, serve_run
+from tests.support.served_run import VARIANTS, ended, serve_run
+from tests.support.waiting import WAIT_SECONDS
 from turnstream.graphs.attached import attach
 from turnstream.graphs.faults import GraphError
 from turnstream.server.turns.messages import Text
@@ -54,7 +57,6 @@ def reply(prompt: Sequence[BaseMessage], tools: Sequence[str]) -> str | AIMessag
         "look_up": {"page": 1},
         "remember": {"what": "red"},
         "choose_tools": {"query": "pages"},
-        "task": {"description": "Read."},
     }
     for name, args in wanted.items():
         if name in tools and not known:
@@ -80,6 +82,9 @@ MIDDLEWARE: dict[str, Callable[[BaseChatModel, Path], Any]] = {
     "ModelFallbackMiddleware": lambda model, _: of_langchain.ModelFallbackMiddleware(model),
     "ModelRetryMiddleware": lambda *_: of_langchain.ModelRetryMiddleware(),
     "PIIMiddleware": lambda *_: of_langchain.PIIMiddleware("email"),
+    "ProviderToolSearchMiddleware": lambda *_: of_langchain.ProviderToolSearchMiddleware(
+        searchable_tools=["look_up"]
+    ),
     "ShellToolMiddleware": lambda _, path: of_langchain.ShellToolMiddleware(
         workspace_root=str(path)
     ),
@@ -95,27 +100,46 @@ MIDDLEWARE: dict[str, Callable[[BaseChatModel, Path], Any]] = {
 }
 SAID_INSTEAD = {"LLMToolEmulator": "An answer to ", "ContextEditingMiddleware": "[cleared]"}
 """What the model gets of the tool's result."""
-OF_PROVIDERS = {"ProviderToolSearchMiddleware"}
-"""They need a provider's own tools."""
 
 
 def test_every_middleware_of_langchain_is_tried() -> None:
     known = {name for name in of_langchain.__all__ if name.endswith(("Middleware", "Emulator"))}
-    assert known - {"AgentMiddleware"} == MIDDLEWARE.keys() | OF_PROVIDERS
+    assert known - {"AgentMiddleware"} == MIDDLEWARE.keys()
+
+
+class OfOpenAI(ReplyingModel):
+    """A model whose provider has the tool search that `ProviderToolSearchMiddleware` asks for."""
+
+    def _get_ls_params(self, stop: list[str] | None = None, **kwargs: Any) -> LangSmithParams:
+        return {**super()._get_ls_params(stop, **kwargs), "ls_provider": "openai"}
 
 
 async def plays(animal: Animal, path: Path) -> list[str]:
-    """Serve two turns. Returns the texts of the answers."""
-    async with served(path / "t.db", animal) as home:
+    """Serve two turns, one that is stopped, and one after it. Returns the texts of the first two
+    answers, after a reload."""
+    async with served(path / "t.db", animal, OfOpenAI(replies=animal.replies)) as home:
         for words in ("One", "Two"):
             run = await serve_run(home.inside, message(words))
             run.check_chunks()
             for variant in VARIANTS:
                 await run.check_format(variant)
             assert run.reason == "stop"
-        turns = await home.inside.turns()
+        home.model.gate = Gate(2)
+        live = await home.inside.start(message("Three"))
+        await asyncio.wait_for(home.model.gate.reached.wait(), WAIT_SECONDS)
+        await home.inside.stop()
+        home.model.gate.open()
+        stopped = await ended(home.inside, live)
+        stopped.check_chunks()
+        assert stopped.reason == "other"
+        after = await serve_run(home.inside, message("Four"))
+        after.check_chunks()
+        assert after.reason == "stop"
         assert not home.model.refused
-    parts = [getattr(turn, "parts", ()) for turn in turns[1::2]]
+        async with served(path / "t.db", animal, crashed=True) as again:
+            turns = await again.inside.turns()
+            assert turns == await home.inside.turns()
+    parts = [getattr(turn, "parts", ()) for turn in turns[1:4:2]]
     return ["".join(part.text for part in said if isinstance(part, Text)) for said in parts]
 
 
@@ -222,24 +246,13 @@ def open_deep_research(model: BaseChatModel) -> Any:
     return builder.compile()
 
 
-def deepagents(model: BaseChatModel) -> Any:
-    helper: Any = create_agent(model, tools=[look_up], name="helper")
-
-    @tool
-    async def task(description: str) -> str:
-        """Leave a task to a subagent."""
-        done = await helper.ainvoke({"messages": [("user", description)]})
-        return str(done["messages"][-1].text)
-
-    todos, summaries = of_langchain.TodoListMiddleware(), MIDDLEWARE["SummarizationMiddleware"]
-    return create_agent(model, tools=[task], middleware=[todos, summaries(model, Path())])
-
-
 class Chosen(MessagesState):
     selected_tool_ids: Annotated[list[str], operator.add]
 
 
 def bigtool(model: BaseChatModel) -> Any:
+    """langgraph-bigtool 0.0.3, its latest, calls a method that ToolNode no longer has."""
+
     @tool
     def choose_tools(query: str) -> str:
         """Find tools."""
@@ -272,17 +285,11 @@ def bigtool(model: BaseChatModel) -> Any:
     return builder.compile(store=InMemoryStore())
 
 
-def langmem(model: BaseChatModel) -> Any:
-    return create_react_agent(model, tools=[remember], store=InMemoryStore())
-
-
 SERVED: dict[str, tuple[Callable[[BaseChatModel], Any], tuple[str, str]]] = {
     "memory-agent": (memory_agent, ("Told memory 1.",) * 2),
     "retrieval-agent": (retrieval_agent, ("An answer to One", "An answer to Two")),
     "open_deep_research": (open_deep_research, ("An answer to One", "An answer to Two")),
-    "deepagents": (deepagents, ("Told Told page 1..",) * 2),
     "bigtool": (bigtool, ("Told look_up, for pages.", "Told page 1.")),
-    "langmem": (langmem, ("Told memory 1.",) * 2),
 }
 
 

@@ -11,6 +11,7 @@ from tests.graphs.zoo import (
     map_reduce,
     middleware,
     plan_and_execute,
+    published,
     rag,
     reducers,
     reflection,
@@ -45,4 +46,5 @@ ZOO: tuple[Animal, ...] = (
     *routing.ANIMALS,
     *reducers.ANIMALS,
     *todos.ANIMALS,
+    *published.ANIMALS,
 )

@@ -144,7 +144,8 @@ class ReplyingModel(BaseChatModel):
         if refusal:
             self._refused.append(refusal)
             raise ValueError(refusal.message)
-        offered = [tool["function"]["name"] for tool in bound.get("tools") or ()]
+        tools = bound.get("tools") or ()
+        offered = [tool.get("function", {"name": tool["type"]})["name"] for tool in tools]
         answer = self.replies(prompt, offered)
         return deltas(AIMessage(answer) if isinstance(answer, str) else answer)
 
