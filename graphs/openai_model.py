@@ -18,6 +18,7 @@ from pydantic import SecretStr
 from turnstream.graphs.calls import set_calls
 from turnstream.graphs.chunk_stream import DONE, ChunkCompletions
 from turnstream.graphs.limits import MAX_MESSAGE_BYTES
+from turnstream.graphs.made_parts import SentParts, sent_parts
 from turnstream.graphs.model_options import ModelOptions, possible_reasoning
 from turnstream.graphs.model_wire import ModelClients, model_clients
 from turnstream.graphs.server_keys import ServerKeys, has_keys, key_of, with_keys
@@ -68,11 +69,12 @@ class BoundedChatOpenAI(ChatOpenAI):
             if (made.generation_info or {}).get("finish_reason"):
                 set_calls(message)  # It may be all that comes.
         made = StreamedGeneration(message=message, generation_info=made.generation_info)
-        made.deltas = keys
+        made.deltas, made.sent = keys, sent_parts(chunk)
         return made
 
     async def _astream(self, *args: Any, **kwargs: Any) -> AsyncIterator[ChatGenerationChunk]:
-        room, whole, keys = Room(self.max_message_bytes), Whole(), ServerKeys()
+        room, whole = Room(self.max_message_bytes), Whole()
+        keys, sent = ServerKeys(), SentParts()
         tags = ThinkTags(is_done=not self.reads_think_tags)
         # Not ChatOpenAI's, which hides the generator that holds the connection.
         stream: Any = super(ChatOpenAI, self)._astream(*args, **kwargs)
@@ -83,6 +85,7 @@ class BoundedChatOpenAI(ChatOpenAI):
                         yield _end(reason).part_of(whole)
                     break
                 keys.add(chunk.deltas)
+                sent.add(chunk.sent)
                 if whole.count and _says_nothing(chunk):
                     continue
                 room.fill(chunk.message)
@@ -93,18 +96,23 @@ class BoundedChatOpenAI(ChatOpenAI):
                 yield chunk.part_of(whole)
                 if room.is_over:
                     break
-        for rest in self._rest(room, tags, keys):
+        for rest in self._rest(room, tags, keys, sent):
             yield rest.part_of(whole)
         if not whole.count:
             yield empty_chunk("openai").part_of(whole)
 
-    def _rest(self, room: Room, tags: ThinkTags, keys: ServerKeys) -> Iterator[StreamedGeneration]:
+    def _rest(
+        self, room: Room, tags: ThinkTags, keys: ServerKeys, sent: SentParts
+    ) -> Iterator[StreamedGeneration]:
         """Return the last chunks of a message whose stream has ended."""
         if not tags.is_done:
             rest = AIMessageChunk(content="")
             take_thoughts(tags, rest, ends=True, shows=self.shows_reasoning)
             if rest.content or rest.additional_kwargs:
                 yield StreamedGeneration(message=rest)
+        if extras := sent.extras:
+            message = AIMessageChunk(content="", additional_kwargs=extras)
+            yield StreamedGeneration(message=message)
         if room.is_over:
             yield cut_chunk(self.max_message_bytes, "openai")
         elif kept := keys.rest():

@@ -21,6 +21,7 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolCal
 
 from turnstream.graphs import stored
 from turnstream.graphs.images import with_names
+from turnstream.graphs.made_parts import kept_beside
 from turnstream.graphs.server_keys import for_ids, sent_keys
 from turnstream.graphs.stored import PROVIDER
 from turnstream.graphs.sums import Content
@@ -162,10 +163,11 @@ def replayed(
 
 
 def kept_extras(provider: str | None, extras: Mapping[str, Any], ids: Ids) -> dict[str, Any]:
-    """Return the fields beside a model's content that are stored: those that its replay needs."""
+    """Return the fields beside a model's content that are stored: those that its replay needs, and
+    what is shown."""
     message = AIMessage("", additional_kwargs=dict(extras))
     if provider == "openai":
-        return _server_keys(message, ids)
+        return {**_server_keys(message, ids), **kept_beside(extras)}
     return _signatures(message, ids) if provider == "google_genai" else {}
 
 

@@ -16,6 +16,7 @@ from pydantic import PrivateAttr
 
 from turnstream.graphs.calls import CallAssembler, set_calls
 from turnstream.graphs.limits import CUT_AT, byte_size
+from turnstream.graphs.made_parts import MadeFile, MadeSource
 from turnstream.graphs.stored import PROVIDER
 from turnstream.graphs.sums import Content, Extras, add_metadata, joined
 
@@ -84,6 +85,7 @@ class StreamedGeneration(ChatGenerationChunk):
 
     _whole: Whole | None = PrivateAttr(default=None)
     _deltas: Sequence[Mapping[str, Any]] = PrivateAttr(default=())
+    _sent: Sequence[MadeFile | MadeSource] = PrivateAttr(default=())
 
     @property
     def deltas(self) -> Sequence[Mapping[str, Any]]:
@@ -93,6 +95,15 @@ class StreamedGeneration(ChatGenerationChunk):
     @deltas.setter
     def deltas(self, deltas: Sequence[Mapping[str, Any]]) -> None:
         self._deltas = deltas
+
+    @property
+    def sent(self) -> Sequence[MadeFile | MadeSource]:
+        """What its server sends beside its text, for the end of the message."""
+        return self._sent
+
+    @sent.setter
+    def sent(self, sent: Sequence[MadeFile | MadeSource]) -> None:
+        self._sent = sent
 
     def part_of(self, whole: Whole) -> "StreamedGeneration":
         whole.add(self)

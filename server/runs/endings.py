@@ -8,6 +8,7 @@ from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 
 from turnstream.graphs import stored
 from turnstream.graphs.history import pending_calls
+from turnstream.graphs.made_parts import made_parts
 from turnstream.graphs.stored import Ended
 from turnstream.server.storage.interfaces import ThreadRunState
 from turnstream.server.turns.chunks import (
@@ -84,8 +85,9 @@ def last_reason(message: AIMessage, *, pending: bool) -> FinishReason:
 
 
 def _has_answer(message: AIMessage) -> bool:
-    """Reasoning alone is no answer."""
-    return bool(message.tool_calls or message.invalid_tool_calls or message.text.strip())
+    """Reasoning alone is no answer; an image is one."""
+    said = message.tool_calls or message.invalid_tool_calls or message.text.strip()
+    return bool(said or made_parts(message))
 
 
 def told_end(chunks: Sequence[Chunk]) -> ThreadRunState:

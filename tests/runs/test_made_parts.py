@@ -1,6 +1,7 @@
 """Images, files and sources that a model gives with its text are parts of its message."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +12,15 @@ from langgraph.graph import START, MessagesState, StateGraph
 
 from tests.graphs.zoo import Animal
 from tests.graphs.zoo.served import served
-from tests.support.backend import key_of, message
+from tests.support.backend import backend, key_of, message
+from tests.support.raw_model import DONE, chunk, event, raw_model, say, stream
 from tests.support.served_run import VARIANTS, serve_run
-from turnstream.graphs.made_parts import made_parts
+from turnstream.graphs.made_parts import MAX_SENT_CHARS, MadeFile, SentParts, made_parts
+from turnstream.graphs.model_options import ModelOptions
+from turnstream.graphs.openai_model import open_model
 from turnstream.server.formats import WIRE_FORMATS
 from turnstream.server.turns.chunks import FilePart, SourcePart
-from turnstream.server.turns.messages import AssistantTurn, Text
+from turnstream.server.turns.messages import AssistantTurn, MessagePart, Text
 
 PIXEL = "iVBORw0KGgo="
 IMAGE = {"type": "image", "base64": PIXEL, "mime_type": "image/png"}
@@ -70,6 +74,76 @@ async def test_what_a_model_makes_is_a_part_in_the_stream_and_in_the_thread(
         ai_sdk = WIRE_FORMATS["ui-message-stream"].snapshot(turns)[1]["parts"]
         kinds = [part["type"] for part in ai_sdk if part["type"] != "step-start"]
         assert kinds == ["text", "source-url", "file", "file"]
+
+
+X, Y = "https://a.example/x", "https://a.example/y"
+CITATION = {"type": "url_citation", "url_citation": {"url": X, "title": "X", "start_index": 0}}
+PICTURE = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{PIXEL}"}}
+FOUND = {"citations": [X, Y], "search_results": [{"url": X, "title": "X", "date": None}]}
+SENT: dict[str, tuple[bytes, list[MessagePart]]] = {
+    "annotations in deltas": (
+        say("See:")
+        + event(chunk({"annotations": [CITATION]}))
+        + event(chunk({"annotations": [CITATION], "content": ""}, "stop")),
+        [Text("See:"), SourcePart("", X, "X")],
+    ),
+    "citations and results of each chunk": (
+        event(chunk({"content": "See"}, **FOUND))
+        + event(chunk({"content": ":"}, **FOUND))
+        + event(chunk({}, "stop", **FOUND)),
+        [Text("See:"), SourcePart("", X, "X"), SourcePart("", Y)],
+    ),
+    "an image in a delta": (
+        say("See:") + event(chunk({"images": [PICTURE]})) + event(chunk({}, "stop")),
+        [Text("See:"), FILE],
+    ),
+    "an image alone": (event(chunk({"images": [PICTURE]})) + event(chunk({}, "stop")), [FILE]),
+}
+
+
+@pytest.mark.parametrize("name", SENT)
+async def test_what_a_server_sends_beside_the_text_is_a_part_and_is_not_sent_back(
+    tmp_path: Path, name: str
+) -> None:
+    """The keys of OpenAI and OpenRouter, Perplexity, and OpenRouter."""
+    sent, expected = SENT[name]
+    async with (
+        raw_model([stream(sent, DONE)]) as server,
+        open_model("m", ModelOptions("test", server.url)) as model,
+        backend(tmp_path / "t.db", model) as inside,
+    ):
+        run = await serve_run(inside, message("Search"))
+        run.check_chunks()
+        for variant in VARIANTS:
+            await run.check_format(variant)
+        said = run.kept[-1]
+        assert isinstance(said, AssistantTurn)
+        parts = [replace(p, source_id="") if hasattr(p, "source_id") else p for p in said.parts]
+        assert parts == expected
+        assert run.reason == "stop"
+        await serve_run(inside, message("And?"))
+        assert b"And?" in server.bodies[-1]
+        assert PIXEL.encode() not in server.bodies[-1]
+        assert X.encode() not in server.bodies[-1]
+
+
+async def test_images_beyond_the_bound_are_left_out() -> None:
+    sent = SentParts()
+    large = MadeFile("data:image/png;base64," + "A" * MAX_SENT_CHARS, "image/png")
+    sent.add([large, MadeFile("https://a.example/i.png", "image/*"), large])
+    assert sent.extras == {"images": [{"image_url": {"url": "https://a.example/i.png"}}]}
+
+
+@pytest.mark.parametrize(
+    "extras",
+    [
+        {"annotations": [{"url_citation": 5}, 5, {"url": "javascript:1"}], "citations": {}},
+        {"images": [{"image_url": {"url": 5}}, 5, {"image_url": "file:///etc/passwd"}]},
+    ],
+    ids=str,
+)
+def test_what_cannot_be_read_beside_the_content_is_left_out(extras: Any) -> None:
+    assert made_parts(AIMessage("x", additional_kwargs=extras)) == []
 
 
 @pytest.mark.parametrize(

@@ -31,9 +31,20 @@ ODD = st.recursive(
     max_leaves=4,
 )
 KEYS = {
-    "chunk": ("id", "object", "created", "model", "system_fingerprint", "service_tier", "extra"),
+    "chunk": (
+        "id",
+        "object",
+        "created",
+        "model",
+        "system_fingerprint",
+        "service_tier",
+        "citations",
+    ),
     "choice": ("index", "logprobs", "stop_reason", "token_ids", "extra"),
-    "delta": ("role", "refusal", "reasoning_content", "reasoning", "reasoning_details", "extra"),
+    "delta": (
+        *("role", "refusal", "reasoning_content", "reasoning", "reasoning_details", "extra"),
+        *("annotations", "images"),
+    ),
     "call": ("type", "extra_content", "extra"),
     "function": ("strict", "extra"),
     "usage": ("total_tokens", "prompt_tokens_details", "completion_tokens_details", "cost"),
