@@ -1,27 +1,40 @@
 """LangChain's messages as JSON: what two formats have of them in common.
 
 content = string, if the message has one text at most; else a list of blocks, one a part
-block   = {"type": "text", "text"} | {"type": "image_url", "image_url": {"url"},
-          "metadata"?: {"name"}}
+block   = {"type": "text", "text", "annotations"?: [{"type": "citation", "url", "title"?}]}
+        | {"type": "image_url", "image_url": {"url"}, "metadata"?: {"name"}}
+        | {"type": "file", "source_type": "base64" | "url", "data" or "url", "mime_type",
+           "metadata"?: {"filename"}}
         | {"type": "reasoning", "summary": [{"type": "summary_text", "text"}]}
+
+A page that a model cites is an annotation of the last text, or of an empty one.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Any
 
 from turnstream.server.formats.json_text import dumps
-from turnstream.server.turns.messages import Reasoning, Text, ToolCall, UserTurn
+from turnstream.server.formats.metadata import given
+from turnstream.server.turns.chunks import FilePart, SourcePart
+from turnstream.server.turns.messages import MessagePart, Reasoning, Text, ToolCall, UserTurn
 from turnstream.server.turns.requests import ImageContent, TextContent, UserContent
 
 Json = dict[str, Any]
 
 
 def human_message(turn: UserTurn) -> Json:
+    content: str | list[Json] = [*map(_human_block, turn.content)]
     match turn.content:
         case [TextContent(text)]:
-            return {"type": "human", "id": turn.id, "content": text}
-        case content:
-            return {"type": "human", "id": turn.id, "content": [*map(_human_block, content)]}
+            content = text
+    head = {"type": "human", "id": turn.id, "content": content}
+    return {**head, **removed_mark(turn.removed)}
+
+
+def removed_mark(is_removed: bool) -> Json:
+    """The mark of a message that the graph has removed from what its model gets. assistant-ui shows
+    `metadata` as the message's own."""
+    return {"additional_kwargs": {"metadata": {"removed": True}}} if is_removed else {}
 
 
 def _human_block(item: UserContent) -> Json:
@@ -33,23 +46,45 @@ def _human_block(item: UserContent) -> Json:
             return {"type": "image_url", "image_url": {"url": url}, **named}
 
 
-def ai_content(parts: Sequence[Text | Reasoning | ToolCall]) -> str | list[Json]:
+def ai_content(parts: Iterable[MessagePart]) -> str | list[Json]:
     """The content of a model's message; tool calls stand beside it."""
-    match [part for part in parts if not isinstance(part, ToolCall)]:
+    blocks = list[Json]()
+    for part in parts:
+        if isinstance(part, SourcePart):
+            texts = [one for one in blocks if one["type"] == "text"]
+            if not texts:
+                blocks.append(block(Text("")))
+            text = texts[-1] if texts else blocks[-1]
+            text["annotations"] = [*text.get("annotations", ()), citation(part)]
+        elif not isinstance(part, ToolCall):
+            blocks.append(block(part))
+    match blocks:
         case []:
             return ""
-        case [Text(text)]:
-            return text
-        case spoken:
-            return [block(part) for part in spoken]
+        case [{"type": "text", "text": text, **others}] if not others:
+            return str(text)
+    return blocks
 
 
-def block(part: Text | Reasoning) -> Json:
+def block(part: Text | Reasoning | FilePart) -> Json:
     match part:
         case Text(text):
             return {"type": "text", "text": text}
         case Reasoning(text):
             return {"type": "reasoning", "summary": [{"type": "summary_text", "text": text}]}
+    if part.media_type.startswith("image/"):
+        return {"type": "image_url", "image_url": {"url": part.url}}
+    head, comma, data = part.url.partition(";base64,")
+    source = {"source_type": "base64", "data": data}
+    if not comma or not head.startswith("data:"):
+        source = {"source_type": "url", "url": part.url}
+    named = {"metadata": {"filename": part.name}} if part.name else {}
+    return {"type": "file", **source, "mime_type": part.media_type, **named}
+
+
+def citation(part: SourcePart) -> Json:
+    """An annotation of a text."""
+    return given(type="citation", url=part.url, title=part.title)
 
 
 def tool_message(call: ToolCall) -> Json:

@@ -26,6 +26,14 @@ PIXEL = "iVBORw0KGgo="
 IMAGE = {"type": "image", "base64": PIXEL, "mime_type": "image/png"}
 CITED = {"type": "citation", "url": "https://a.example/x", "title": "X"}
 CONTENT: list[Any] = [{"type": "text", "text": "See:", "annotations": [CITED, CITED]}, IMAGE]
+PDF = {"type": "file", "base64": "JVBERg==", "mime_type": "application/pdf", "filename": "a.pdf"}
+OTHER = {"type": "citation", "url": "https://a.example/y"}
+WORDLESS: list[Any] = [
+    PDF,
+    {"type": "text", "text": "", "annotations": [CITED]},
+    IMAGE,
+    {"type": "text", "text": "", "annotations": [OTHER]},
+]
 FILE = FilePart(f"data:image/png;base64,{PIXEL}", "image/png")
 
 
@@ -34,8 +42,7 @@ def reply(_: Sequence[BaseMessage], __: Sequence[str]) -> str:
 
 
 def drawing(model: BaseChatModel) -> Any:
-    """Its first node streams text, and stores it with an image; its second stores a whole
-    message."""
+    """Its first node streams text, and stores it with an image; the others store whole messages."""
 
     async def speak(state: MessagesState) -> dict[str, Any]:
         said = await model.ainvoke(state["messages"])
@@ -44,11 +51,12 @@ def drawing(model: BaseChatModel) -> Any:
     async def draw(state: MessagesState) -> dict[str, Any]:  # noqa: ARG001
         return {"messages": [AIMessage([IMAGE], id=None)]}
 
+    async def collect(state: MessagesState) -> dict[str, Any]:  # noqa: ARG001
+        return {"messages": [AIMessage(WORDLESS)]}
+
     builder = StateGraph(MessagesState)
-    builder.add_node("speak", speak)
-    builder.add_node("draw", draw)
+    builder.add_sequence([speak, draw, collect])
     builder.add_edge(START, "speak")
-    builder.add_edge("speak", "draw")
     return builder.compile()
 
 
@@ -65,15 +73,32 @@ async def test_what_a_model_makes_is_a_part_in_the_stream_and_in_the_thread(
         turns = await home.inside.reader.turns(key_of())
         said = turns[1]
         assert isinstance(said, AssistantTurn)
-        first, second = said.steps
+        first, second, third = said.steps
         source = SourcePart(f"{first.step_id}.source-1", "https://a.example/x", "X")
         assert first.parts == (Text("See:"), source, FILE)
         assert second.parts == (FILE,)
+        assert len(third.parts) == 4
         native = WIRE_FORMATS["assistant-transport"].snapshot(turns)[1]["parts"]
-        assert [part["type"] for part in native] == ["text", "source", "file", "file"]
+        wordless = ["file", "source", "file", "source"]
+        assert [part["type"] for part in native] == ["text", "source", "file", "file", *wordless]
         ai_sdk = WIRE_FORMATS["ui-message-stream"].snapshot(turns)[1]["parts"]
         kinds = [part["type"] for part in ai_sdk if part["type"] != "step-start"]
-        assert kinds == ["text", "source-url", "file", "file"]
+        others = ["file", "source-url", "file", "source-url"]
+        assert kinds == ["text", "source-url", "file", "file", *others]
+        cited = {"type": "citation", "url": "https://a.example/x", "title": "X"}
+        data = f"data:image/png;base64,{PIXEL}"
+        image = {"type": "image_url", "image_url": {"url": data}}
+        pdf = {"source_type": "base64", "data": "JVBERg==", "mime_type": "application/pdf"}
+        content = [message["content"] for message in WIRE_FORMATS["langgraph"].snapshot(turns)[1:4]]
+        assert content == [
+            [{"type": "text", "text": "See:", "annotations": [cited]}, image],
+            [image],
+            [
+                {"type": "file", **pdf, "metadata": {"filename": "a.pdf"}},
+                {"type": "text", "text": "", "annotations": [cited, OTHER]},
+                image,
+            ],
+        ]
 
 
 X, Y = "https://a.example/x", "https://a.example/y"
@@ -118,8 +143,10 @@ async def test_what_a_server_sends_beside_the_text_is_a_part_and_is_not_sent_bac
             await run.check_format(variant)
         said = run.kept[-1]
         assert isinstance(said, AssistantTurn)
-        parts = [replace(p, source_id="") if hasattr(p, "source_id") else p for p in said.parts]
-        assert parts == expected
+        assert [
+            replace(part, source_id="") if isinstance(part, SourcePart) else part
+            for part in said.parts
+        ] == expected
         assert run.reason == "stop"
         await serve_run(inside, message("And?"))
         assert b"And?" in server.bodies[-1]

@@ -16,7 +16,7 @@ from tests.graphs.zoo import ZOO, Animal
 from tests.graphs.zoo.model import question
 from tests.graphs.zoo.served import Home, served
 from tests.support.backend import key_of, message
-from tests.support.served_run import serve_run
+from tests.support.served_run import LANGGRAPH, STATE, ServedRun, serve_run
 from turnstream.graphs.classify import Classifier
 from turnstream.server.runs.lost_chunks import last_chunks
 from turnstream.server.turns.chunks import HistoryShortened, MessagesRemoved
@@ -75,7 +75,14 @@ async def home(tmp_path: Path) -> AsyncIterator[Home]:
 async def ask(home: Home, count: int = COUNT) -> None:
     for number in range(1, count + 1):
         run = await serve_run(home.inside, message(f"Question {number}"))
-        run.check_chunks()
+        await check(run)
+
+
+async def check(run: ServedRun) -> None:
+    """Clients of each format that has the marks have them as the thread does."""
+    run.check_chunks()
+    for variant in (STATE, LANGGRAPH):
+        await run.check_format(variant)
 
 
 def words(turns: Sequence[Turn]) -> list[str]:
@@ -115,7 +122,7 @@ async def test_a_turn_that_is_shortened_while_it_goes_on_keeps_its_question_and_
 ) -> None:
     async with served(tmp_path / "t.db", MID_TURN) as home:
         run = await serve_run(home.inside, home.request)
-        run.check_chunks()
+        await check(run)
         user, said = await home.inside.turns()
         assert isinstance(said, AssistantTurn)
         assert words([user, said]) == ["Read.", "I have read both."]

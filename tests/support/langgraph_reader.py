@@ -133,17 +133,27 @@ def _is_json(text: str) -> bool:
 
 
 def _texts(content: str | Sequence[Any]) -> dict[int, str]:
-    """Bare strings are pieces of the first text."""
+    """Bare strings are pieces of the first text. A text has the addresses of its annotations behind
+    it, and what is no text is shown as JSON."""
     if isinstance(content, str):
         return {0: content} if content else {}
     texts: dict[int, str] = {}
+    cited: dict[int, str] = {}
     for place, block in enumerate(content):
         index = 0 if isinstance(block, str) else block.get("index", place)
         texts[index] = texts.get(index, "") + _text(block)
-    return {index: text for index, text in texts.items() if text}
+        for one in block.get("annotations", ()) if isinstance(block, dict) else ():
+            cited[index] = cited.get(index, "") + json.dumps(one)
+    whole = {index: text + cited.get(index, "") for index, text in texts.items()}
+    return {index: text for index, text in whole.items() if text}
 
 
 def _text(block: Any) -> str:
-    if isinstance(block, str):
-        return block
-    return str(block["text"] if block["type"] == "text" else block["summary"][0]["text"])
+    match block:
+        case str():
+            return block
+        case {"type": "text", "text": str(text)}:
+            return text
+        case {"type": "reasoning", "summary": [{"text": str(text)}, *_]}:
+            return text
+    return json.dumps({key: value for key, value in block.items() if key != "index"})

@@ -3,8 +3,8 @@
     {"thread_id", "messages": [message], "approvals"?: {call id: approval},
      "state"?: {name: value}}
 
-    message = {"type": "human", "id", "content"}
-            | {"type": "ai", "id", "content", "tool_calls": [call]}
+    message = {"type": "human", "id", "content", "additional_kwargs"?}
+            | {"type": "ai", "id", "content", "tool_calls": [call], "additional_kwargs"?}
             | {"type": "tool", "id", "tool_call_id", "name", "content": string,
                "status": "success" | "error"}
     call    = {"type": "tool_call", "id", "name", "args", "partial_json"}
@@ -12,8 +12,9 @@
 That runtime ignores part chunks and shows what `update-state` operations make of its state. An ai
 message is one step, its tool messages follow in the order of its calls; a step without parts has
 none. `content` is a string while the message has one text at most, else a list of blocks, one a
-part. `partial_json` is the arguments' text and stays when they are complete: the runtime throws
-when the text of a call does not go on as it began.
+part. `additional_kwargs` is `{"metadata": {"removed": true}}` of a message that the graph has
+removed from what its model gets. `partial_json` is the arguments' text and stays when they are
+complete: the runtime throws when the text of a call does not go on as it began.
 
 `approvals` are of the calls that need one, see `turnstream.server.formats.metadata`. A call that
 has its tool message waits no more. Without any such call the object is missing, or empty. `state`
@@ -81,11 +82,12 @@ def _of_turn(turn: Turn) -> list[Json]:
 
 
 def _of_step(step: Step) -> list[Json]:
-    if not step.said:
+    if not step.parts:
         return []
     calls = [part for part in step.parts if isinstance(part, ToolCall)]
-    content = langchain.ai_content(step.said)
+    content = langchain.ai_content(step.parts)
     ai = _ai_message(step.step_id, content, [_call(call) for call in calls])
+    ai |= langchain.removed_mark(step.removed)
     return [ai, *(langchain.tool_message(call) for call in calls if call.end is not None)]
 
 
@@ -125,18 +127,25 @@ class _Step:
     parts: dict[Path, tuple[chunks.Part, int]] = field(default_factory=dict)
     """Each with its position among the texts of its message, or among the calls."""
     texts: list[chunks.Part] = field(default_factory=list)
+    made: list[chunks.MadePart] = field(default_factory=list)
+    """What its model has made beside its words, which comes behind them."""
     calls: list[chunks.ToolCallPart] = field(default_factory=list)
     results: int = 0
 
     @property
     def size(self) -> int:
         """The number of its messages."""
-        return bool(self.parts) + self.results
+        return self.is_begun + self.results
+
+    @property
+    def is_begun(self) -> bool:
+        return bool(self.parts or self.made)
 
     @property
     def is_plain(self) -> bool:
         """True if the content is a string: the message has one text and nothing else."""
-        return len(self.texts) == 1 and isinstance(self.texts[0], chunks.TextPart)
+        is_one = len(self.texts) == 1 and not self.made
+        return is_one and isinstance(self.texts[0], chunks.TextPart)
 
     def add(self, path: Path, part: chunks.Part) -> int:
         """Return the position of a part that begins."""
@@ -174,10 +183,12 @@ class StateEncoder:
         self._operations: Mapping[type[Chunk], Callable[[Any], list[Operation]]] = {
             chunks.StepStart: self._step_start,
             chunks.PartStart: self._part_start,
+            chunks.PartMade: self._part_made,
             chunks.ArgsFinish: self._args_finish,
             chunks.Result: self._result,
             chunks.StepWithdrawn: self._withdrawn,
             chunks.MessagesRemoved: self._removed,
+            chunks.HistoryShortened: self._shortened,
             chunks.MessageFinish: self._finished,
             chunks.ToolSettled: self._settled,
             chunks.ToolApproval: lambda chunk: self._asked({chunk.tool_call_id: chunk.approval}),
@@ -206,7 +217,7 @@ class StateEncoder:
 
     def _part_start(self, chunk: chunks.PartStart) -> list[Operation]:
         step = self._steps[chunk.step_id]
-        is_new, was_plain = not step.parts, step.is_plain
+        is_new, was_plain = not step.is_begun, step.is_plain
         position = step.add(chunk.path, chunk.part)
         if is_new and step is not self._last:
             return self._again(chunk.step_id)
@@ -219,10 +230,34 @@ class StateEncoder:
         if step.is_plain:
             return operations
         if was_plain or position == 0:
-            content = langchain.ai_content(self._told.step(chunk.step_id).said)
+            content = langchain.ai_content(self._told.step(chunk.step_id).parts)
             return [*operations, _set([*message, "content"], content)]
         part = Text("") if isinstance(chunk.part, chunks.TextPart) else Reasoning("")
         return [*operations, _set([*message, "content", position], langchain.block(part))]
+
+    def _part_made(self, chunk: chunks.PartMade) -> list[Operation]:
+        """Put a part that is whole at once behind the content, which becomes a list if it was
+        none."""
+        step, part = self._steps[chunk.step_id], chunk.part
+        is_new, is_first = not step.is_begun, not step.made
+        step.made.append(part)
+        if is_new and step is not self._last:
+            return self._again(chunk.step_id)
+        message: Segments = ["messages", step.index]
+        content = langchain.ai_content(self._told.step(chunk.step_id).parts)
+        assert not isinstance(content, str), "it has a block for what was made"
+        if is_new:
+            return [self._message(step.index, _ai_message(chunk.step_id, content, []))]
+        if is_first:
+            return [_set([*message, "content"], content)]
+        if isinstance(part, chunks.FilePart):
+            return [_set([*message, "content", len(content) - 1], content[-1])]
+        place = max(i for i, one in enumerate(content) if one["type"] == "text")
+        cited = content[place]["annotations"]
+        target: Segments = [*message, "content", place, "annotations"]
+        if len(cited) == 1:
+            return [_set([*message, "content", place], content[place])]
+        return [_set([*target, len(cited) - 1], cited[-1])]
 
     def _args_finish(self, chunk: chunks.ArgsFinish) -> list[Operation]:
         if chunk.args is None:
@@ -302,13 +337,28 @@ class StateEncoder:
         self._before = _messages(self._turns)
         return [*self._whole(), *self._left(known.keys() - approvals(self._turns).keys())]
 
+    def _shortened(self, chunk: chunks.HistoryShortened) -> list[Operation]:
+        """Mark the messages that the graph has removed."""
+        before = self._before
+        self._turns = tuple(messages.marked(self._turns, chunk.ids))
+        self._before = _messages(self._turns)
+        pairs = zip(before, self._before, strict=True)
+        marked = {place: ours for place, (theirs, ours) in enumerate(pairs) if theirs != ours}
+        for id, step in self._steps.items():
+            if id in chunk.ids and step.is_begun:
+                marked[step.index] = _of_step(self._told.step(id))[0]
+        return [
+            _set(["messages", place, "additional_kwargs"], message["additional_kwargs"])
+            for place, message in marked.items()
+        ]
+
     def _settled(self, chunk: chunks.ToolSettled) -> list[Operation]:
         """The end of a call of an earlier run: its tool message comes before all that this run
         says."""
         before = self._before
         self._turns = tuple(messages.settle_turn(turn, chunk) for turn in self._turns)
         self._before = _messages(self._turns)
-        if any(step.parts for step in self._steps.values()):
+        if any(step.is_begun for step in self._steps.values()):
             return self._whole() if self._before != before else []
         for step in self._steps.values():
             step.index = len(self._before)

@@ -7,8 +7,10 @@ the thread, one a message boundary.
             | {"type": "tool", "id", "tool_call_id", "name", "content": string, "status"}
     call    = {"type": "tool_call", "id", "name", "args", "partial_json"?}
 
-An ai message is one step, its tool messages follow in the order of its calls; a step without parts
-has none. `partial_json` is the text of arguments that are not a JSON object.
+A human or ai message that the graph has removed from what its model gets has `additional_kwargs`:
+`{"metadata": {"removed": true}}`. An ai message is one step, its tool messages follow in the order
+of its calls; a step without parts has none. `partial_json` is the text of arguments that are not a
+JSON object.
 
 An interrupt is `{"id", "value", "response_schema"?}`. The calls of our own tools that wait for an
 approval are one interrupt, whose value has the shape of LangChain's `HumanInTheLoopMiddleware`
@@ -40,7 +42,7 @@ from turnstream.server.formats import langchain_messages as langchain
 from turnstream.server.formats.json_text import dumps
 from turnstream.server.formats.langchain_messages import Json
 from turnstream.server.formats.metadata import given
-from turnstream.server.turns.chunks import Interrupt, Usage
+from turnstream.server.turns.chunks import FilePart, Interrupt, Usage
 from turnstream.server.turns.graph_state import Values
 from turnstream.server.turns.messages import (
     AssistantTurn,
@@ -71,31 +73,38 @@ def messages(turns: Iterable[Turn]) -> list[Json]:
         for step in turn.steps:
             ended = [call for call in _calls(step.parts) if call.end is not None]
             results = map(langchain.tool_message, ended)
-            found += [ai_message(step), *results] if step.said else []
+            found += [ai_message(step), *results] if step.parts else []
     return found
 
 
 def without_images(message: Json) -> Json:
-    """The message with an empty address in the place of each image that it carries; itself if it
-    carries none. Images are larger than all else, and whoever shows a state gets it with them."""
+    """The message with an empty address in the place of each image that it carries, and without the
+    data of files; itself if it carries none. They are larger than all else, and whoever shows a
+    state gets it with them."""
     content = message.get("content")
     if not isinstance(content, list):
         return message
-    light = [
-        {**block, "image_url": {"url": NO_IMAGE}} if _carries_image(block) else block
-        for block in content
-    ]
+    light = [*map(_without_data, content)]
     return message if light == content else {**message, "content": light}
 
 
 def image_bytes(turns: Iterable[Turn]) -> int:
-    """About the size of the images that the turns carry."""
-    said = (item for turn in turns if isinstance(turn, UserTurn) for item in turn.content)
-    return sum(len(item.url) for item in said if isinstance(item, ImageContent))
+    """About the size of the images and files that the turns carry."""
+    said = (
+        item
+        for turn in turns
+        for item in (turn.content if isinstance(turn, UserTurn) else turn.parts)
+    )
+    return sum(len(item.url) for item in said if isinstance(item, ImageContent | FilePart))
 
 
-def _carries_image(block: Json) -> bool:
-    return block["type"] == "image_url" and str(block["image_url"]["url"]).startswith("data:")
+def _without_data(block: Json) -> Json:
+    match block:
+        case {"type": "image_url", "image_url": {"url": str(url)}} if url.startswith("data:"):
+            return {**block, "image_url": {"url": NO_IMAGE}}
+        case {"type": "file", "data": _}:
+            return {**block, "data": ""}
+    return block
 
 
 def values(turns: Sequence[Turn], graph_state: Values | None) -> Json:
@@ -107,10 +116,11 @@ def ai_message(step: Step) -> Json:
     return {
         "type": "ai",
         "id": step.step_id,
-        "content": langchain.ai_content(step.said),
+        "content": langchain.ai_content(step.parts),
         "tool_calls": [_call(call) for call in _calls(step.parts)],
         "response_metadata": {"finish_reason": step.finish_reason},
         **given(usage_metadata=step.usage and _usage(step.usage)),
+        **langchain.removed_mark(step.removed),
     }
 
 

@@ -26,6 +26,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
+from turnstream.server.formats import langchain_messages as langchain
 from turnstream.server.formats.fields import Fault, shown
 from turnstream.server.formats.format import NamedEvent, StreamContext
 from turnstream.server.formats.json_text import dumps, quote
@@ -68,14 +69,17 @@ class _Step:
     """A message of the run as chunks that LangChain adds up.
 
     The first text of a message comes as strings, as long as nothing was said before it; all else as
-    a list of one block, whose `index` says which block of the message goes on. A call comes with
-    its id and name, then pieces of its arguments under the same `index`.
+    a list of one block, whose `index` says which block of the message goes on. A page that is cited
+    is an annotation with which a text goes on. A call comes with its id and name, then pieces of
+    its arguments under the same `index`.
     """
 
     id: str
     metadata: Json
     blocks: int = 0
     calls: int = 0
+    text: int | None = None
+    """The number of the last block that is a text."""
 
     def block(self, part: chunks.Part) -> tuple[str, str]:
         """Begin a text or a reasoning: return the payload around each piece of its text."""
@@ -83,6 +87,7 @@ class _Step:
         if isinstance(part, chunks.ReasoningPart):
             summary = [{"type": "summary_text", "index": 0, "text": _PIECE}]
             return _around(self._chunk([{"type": "reasoning", "index": index, "summary": summary}]))
+        self.text = index
         text = {"type": "text", "index": index, "text": _PIECE}
         return _around(self._chunk([text] if index else _PIECE))
 
@@ -94,6 +99,17 @@ class _Step:
         start = {**call, "id": part.tool_call_id, "name": part.tool_name, "args": ""}
         piece = {**call, "id": None, "name": None, "args": _PIECE}
         return dumps(self._chunk("", [start])), _around(self._chunk("", [piece]))
+
+    def made(self, part: chunks.MadePart) -> str:
+        """The payload of a part that is whole at once."""
+        if isinstance(part, chunks.FilePart):
+            index, made = self.blocks, langchain.block(part)
+        else:
+            index = self.blocks if self.text is None else self.text
+            self.text = index
+            made = {"type": "text", "text": "", "annotations": [langchain.citation(part)]}
+        self.blocks = max(self.blocks, index + 1)
+        return dumps(self._chunk([{**made, "index": index}]))
 
     def _chunk(self, content: Any, calls: Sequence[Json] | None = None) -> list[Json]:
         message = {"type": "AIMessageChunk", "id": self.id, "content": content}
@@ -140,10 +156,14 @@ class LangGraphEncoder:
         self._events: Mapping[type[chunks.Chunk], Callable[[Any], list[str] | None]] = {
             chunks.StepStart: self._step_start,
             chunks.PartStart: self._part_start,
+            chunks.PartMade: lambda chunk: self._message(
+                self._steps[chunk.step_id].made(chunk.part)
+            ),
             chunks.TextDelta: self._text_delta,
             chunks.ArgsFinish: self._args_finish,
             chunks.Result: self._result,
             chunks.StepFinish: self._step_finish,
+            chunks.HistoryShortened: self._shortened,
             chunks.ToolSettled: self._settled,
             chunks.ToolProgress: self._progress,
             chunks.Custom: lambda chunk: self._event("custom", chunk.value),
@@ -205,7 +225,7 @@ class LangGraphEncoder:
             return []
         step = self._thread.message.step(chunk.step_id)
         node = self._steps[chunk.step_id].metadata["langgraph_node"]
-        return self._update(node, [snapshot.ai_message(step)]) if step.said else []
+        return self._update(node, [snapshot.ai_message(step)]) if step.parts else []
 
     def _removed(self, chunk: chunks.StepWithdrawn | chunks.MessagesRemoved) -> list[str]:
         """Take back the messages that the thread loses."""
@@ -217,6 +237,12 @@ class LangGraphEncoder:
         for removal in removals:
             events += self._event("messages", [removal, {"langgraph_node": node}])
         return events
+
+    def _shortened(self, chunk: chunks.HistoryShortened) -> list[str]:
+        """The messages that the graph has removed, with their mark."""
+        shown = snapshot.messages(self._thread.turns()) if "updates" in self._modes else ()
+        removed = [one for one in shown if one["id"] in chunk.ids and one["type"] != "tool"]
+        return self._update("agent", removed) if removed else []
 
     def _settled(self, chunk: chunks.ToolSettled) -> list[str]:
         call = self._earlier_calls.get(chunk.tool_call_id)
