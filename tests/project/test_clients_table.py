@@ -58,6 +58,11 @@ PROOFS: Mapping[str, Mapping[str, str]] = {
         "test_a_message_with_made_up_answers_goes_past_what_waits",
         AG_UI: AG + "test_a_picture_is_seen_by_the_model_and_held_as_it_was_sent",
     },
+    "files and citations of the model": dict.fromkeys(
+        (PARTS, STATE, AI_SDK, LANGGRAPH),
+        "runs/test_made_parts.py::"
+        "test_what_a_model_makes_is_a_part_in_the_stream_and_in_the_thread",
+    ),
     "edit": {
         PARTS: STREAM + "test_a_turn_made_anew_and_an_edit_are_what_hydrate_shows",
         STATE: UI + "test_an_edit_takes_the_place_of_its_source_and_of_all_that_followed",

@@ -13,8 +13,10 @@ from langgraph.graph import START, MessagesState, StateGraph
 from tests.graphs.zoo import Animal
 from tests.graphs.zoo.served import served
 from tests.support.backend import backend, key_of, message
+from tests.support.documented import check_event
+from tests.support.langgraph_reader import named_frames
 from tests.support.raw_model import DONE, chunk, event, raw_model, say, stream
-from tests.support.served_run import VARIANTS, serve_run
+from tests.support.served_run import LANGGRAPH, VARIANTS, serve_run
 from turnstream.graphs.made_parts import MAX_SENT_CHARS, MadeFile, SentParts, made_parts
 from turnstream.graphs.model_options import ModelOptions
 from turnstream.graphs.openai_model import open_model
@@ -70,6 +72,8 @@ async def test_what_a_model_makes_is_a_part_in_the_stream_and_in_the_thread(
             run.check_chunks()
             for variant in VARIANTS:
                 await run.check_format(variant)
+            for frame in named_frames(await run.bytes_after(LANGGRAPH, 0)):
+                check_event(frame.event, frame.data)
         turns = await home.inside.reader.turns(key_of())
         said = turns[1]
         assert isinstance(said, AssistantTurn)

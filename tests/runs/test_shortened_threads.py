@@ -16,6 +16,8 @@ from tests.graphs.zoo import ZOO, Animal
 from tests.graphs.zoo.model import question
 from tests.graphs.zoo.served import Home, served
 from tests.support.backend import key_of, message
+from tests.support.documented import check_event
+from tests.support.langgraph_reader import named_frames
 from tests.support.served_run import LANGGRAPH, STATE, ServedRun, serve_run
 from turnstream.graphs.classify import Classifier
 from turnstream.server.runs.lost_chunks import last_chunks
@@ -83,6 +85,8 @@ async def check(run: ServedRun) -> None:
     run.check_chunks()
     for variant in (STATE, LANGGRAPH):
         await run.check_format(variant)
+    for frame in named_frames(await run.bytes_after(LANGGRAPH, 0)):
+        check_event(frame.event, frame.data)
 
 
 def words(turns: Sequence[Turn]) -> list[str]:

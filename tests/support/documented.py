@@ -35,6 +35,19 @@ def documented(answer: Mapping[str, Any]) -> list[str]:
     return codes
 
 
+def check_event(name: str, data: Any) -> None:
+    """Raises ValidationError for an event of LangGraph's wire that the document does not have."""
+    jsonschema_rs.validate({**_event_data()[name], "components": EVERYTHING["components"]}, data)
+
+
+@cache
+def _event_data() -> dict[str, Any]:
+    return {
+        event["properties"]["event"]["const"]: event["properties"]["data"]["contentSchema"]
+        for event in EVERYTHING["components"]["schemas"]["LangGraph.Event"]["anyOf"]
+    }
+
+
 async def check(answer: httpx.Response) -> None:
     """Raises AssertionError for an answer that the document does not have."""
     request = answer.request

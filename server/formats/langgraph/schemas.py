@@ -2,7 +2,7 @@
 `snapshot.py` and `stream.py`."""
 
 from collections.abc import MutableMapping
-from typing import get_args
+from typing import Any, get_args
 
 from turnstream.server.formats import body_schemas
 from turnstream.server.formats.body_schemas import NOTHING, Schema, choice, nullable, ref, variant
@@ -85,6 +85,24 @@ _SUMMARY = record(type="summary_text", text=TEXT)
 _REASONING = record(type="reasoning", summary=list_of(_SUMMARY, minItems=1, maxItems=1))
 _TEXT_BLOCK = record(type="text", text=TEXT)
 _IMAGE = record({"metadata": record(name=TEXT)}, type="image_url", image_url=record(url=TEXT))
+_CITATION = record({"title": TEXT}, type="citation", url=TEXT)
+
+
+def _spoken(**index: Schema) -> list[Schema]:
+    """Describe the blocks of a model's message but for reasoning; those of a chunk have an
+    `index`."""
+    cited, named = {"annotations": list_of(_CITATION)}, {"metadata": record(filename=TEXT)}
+    file: dict[str, Any] = {"type": "file", "mime_type": TEXT, **index}
+    return [
+        record(cited, type="text", text=TEXT, **index),
+        record(type="image_url", image_url=record(url=TEXT), **index),
+        record(named, source_type="base64", data=TEXT, **file),
+        record(named, source_type="url", url=TEXT, **file),
+    ]
+
+
+_MARK = {"additional_kwargs": record(metadata=record(removed={"const": True}))}
+"""Of a message that the graph has removed from what its model gets."""
 _MALFORMED = {"partial_json": described(TEXT, "Of arguments that are not a JSON object.")}
 _CALL = record(_MALFORMED, type="tool_call", id=TEXT, name=TEXT, args=_OBJECT)
 _USAGE = record(
@@ -100,12 +118,12 @@ _TOOL_MESSAGE = record(
     type="tool", id=TEXT, tool_call_id=TEXT, name=TEXT, content=_RESULT, status=_STATUS
 )
 _MESSAGE = any_of(
-    record(type="human", id=TEXT, content=_content(_TEXT_BLOCK, _IMAGE)),
+    record(_MARK, type="human", id=TEXT, content=_content(_TEXT_BLOCK, _IMAGE)),
     record(
-        {"usage_metadata": _USAGE},
+        {"usage_metadata": _USAGE, **_MARK},
         type="ai",
         id=TEXT,
-        content=_content(_TEXT_BLOCK, _REASONING),
+        content=_content(*_spoken(), _REASONING),
         tool_calls=list_of(_CALL),
         response_metadata=record(finish_reason=nullable(choice(*get_args(FinishReason)))),
     ),
@@ -141,7 +159,6 @@ _STATE = record(
 )
 
 _SUMMARY_CHUNK = record(type="summary_text", index={"const": 0}, text=TEXT)
-_TEXT_CHUNK = record(type="text", index=COUNT, text=TEXT)
 _REASONING_CHUNK = record(type="reasoning", index=COUNT, summary=list_of(_SUMMARY_CHUNK))
 _CALL_CHUNK = record(
     type="tool_call_chunk", index=COUNT, id=nullable(TEXT), name=nullable(TEXT), args=TEXT
@@ -150,7 +167,7 @@ _CHUNK = record(
     {"tool_call_chunks": list_of(_CALL_CHUNK)},
     type="AIMessageChunk",
     id=TEXT,
-    content=_content(_TEXT_CHUNK, _REASONING_CHUNK),
+    content=_content(*_spoken(index=COUNT), _REASONING_CHUNK),
 )
 _REMOVAL = record(type="remove", id=TEXT)
 _SOURCE = record({"langgraph_checkpoint_ns": TEXT}, langgraph_node=TEXT)
