@@ -10,7 +10,7 @@ block   = {"type": "text", "text", "annotations"?: [{"type": "citation", "url", 
 A page that a model cites is an annotation of the last text, or of an empty one.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from turnstream.server.formats.json_text import dumps
@@ -21,6 +21,10 @@ from turnstream.server.turns.requests import ImageContent, TextContent, UserCont
 
 Json = dict[str, Any]
 
+REMOVED: Mapping[str, Any] = {"additional_kwargs": {"metadata": {"removed": True}}}
+"""The mark of a message that the graph has removed from what its model gets. assistant-ui shows
+`metadata` as the message's own."""
+
 
 def human_message(turn: UserTurn) -> Json:
     content: str | list[Json] = [*map(_human_block, turn.content)]
@@ -28,13 +32,7 @@ def human_message(turn: UserTurn) -> Json:
         case [TextContent(text)]:
             content = text
     head = {"type": "human", "id": turn.id, "content": content}
-    return {**head, **removed_mark(turn.removed)}
-
-
-def removed_mark(is_removed: bool) -> Json:
-    """The mark of a message that the graph has removed from what its model gets. assistant-ui shows
-    `metadata` as the message's own."""
-    return {"additional_kwargs": {"metadata": {"removed": True}}} if is_removed else {}
+    return {**head, **REMOVED} if turn.removed else head
 
 
 def _human_block(item: UserContent) -> Json:

@@ -87,7 +87,8 @@ def _of_step(step: Step) -> list[Json]:
     calls = [part for part in step.parts if isinstance(part, ToolCall)]
     content = langchain.ai_content(step.parts)
     ai = _ai_message(step.step_id, content, [_call(call) for call in calls])
-    ai |= langchain.removed_mark(step.removed)
+    if step.removed:
+        ai |= langchain.REMOVED
     return [ai, *(langchain.tool_message(call) for call in calls if call.end is not None)]
 
 

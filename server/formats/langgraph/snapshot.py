@@ -120,7 +120,7 @@ def ai_message(step: Step) -> Json:
         "tool_calls": [_call(call) for call in _calls(step.parts)],
         "response_metadata": {"finish_reason": step.finish_reason},
         **given(usage_metadata=step.usage and _usage(step.usage)),
-        **langchain.removed_mark(step.removed),
+        **(langchain.REMOVED if step.removed else {}),
     }
 
 
