@@ -48,6 +48,9 @@ from turnstream.tools.current import CurrentCatalogue
 
 logger = logging.getLogger(__name__)
 
+UNREAD_POLL_SECONDS = 0.1
+"""Between two looks at whether a run that is over still has readers."""
+
 
 class Runs:
     """`classifier` has the rules for tool calls before a run's client tools are added; `catalogue`
@@ -274,11 +277,13 @@ class Runs:
         return await self.deletions.delete(key, at_once=at_once)
 
     def delete_at_end(self, run: LoggedRun) -> None:
-        """Delete the run's thread as soon as the run is over, and wait for nothing. If the server
-        ends before, the thread stays."""
+        """Delete the run's thread as soon as the run is over and nobody reads it here, and wait for
+        nothing. If the server ends before, the thread stays."""
 
         async def delete() -> None:
             await run.log.ended()
+            while (await run.log.status()).readers:  # noqa: ASYNC110  readers leave without a word
+                await asyncio.sleep(UNREAD_POLL_SECONDS)
             await self.delete(run.header.key, at_once=True)
 
         self._retries.begin(delete)

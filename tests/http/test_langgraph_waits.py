@@ -1,12 +1,19 @@
 """LangGraph SDK: who waits for the result of a run is kept connected, and counts as a reader."""
 
 import asyncio
+from functools import partial
 from pathlib import Path
 
 import httpx
+import pytest
 
-from tests.support.endpoint import Pause, Say, StrictEndpoint, reply
+from tests.support.endpoint import Pause, Say, StrictEndpoint, reply, text_reply
+from tests.support.scripted_server import scripted_server
 from tests.support.serving import endpoint_settings, serving
+from tests.support.waiting import HeldMethod, eventually
+from turnstream.server.http.state import AppState
+from turnstream.server.runs.reader import RunReader
+from turnstream.server.turns.header import LOCAL_OWNER, ThreadKey
 
 HI = {"assistant_id": "chat", "input": {"messages": [{"type": "human", "content": "Hi"}]}}
 
@@ -35,3 +42,49 @@ async def test_line_breaks_come_until_the_result_is_there_and_no_more_may_wait_t
         result = await http.get(again)
         assert result.json() == httpx.Response(200, content=rest).json()
         assert result.json()["messages"][-1]["content"] == "The tide is high."
+
+
+async def test_a_run_whose_result_somebody_waits_for_is_not_ended_as_unread(tmp_path: Path) -> None:
+    pause = Pause(asyncio.Event())
+    async with (
+        scripted_server(tmp_path, reply(Say("The tide "), pause, Say("is high."))) as server,
+        httpx.AsyncClient(base_url=f"{server.url}/langgraph") as http,
+        http.stream("POST", "/threads/t1/runs/wait", json=HI) as waiting,
+    ):
+        assert await anext(waiting.aiter_raw()) == b"\n"
+        await eventually(partial(is_read, server.http.state, "t1"))
+        pause.event.set()
+
+
+async def is_read(state: AppState, thread_id: str) -> bool:
+    run = await state["reader"].live(ThreadKey(LOCAL_OWNER, thread_id))
+    return run is not None and (await run.log.status()).readers == 1
+
+
+async def test_the_thread_of_a_run_without_one_stays_until_the_result_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pause = Pause(asyncio.Event())
+    slow = reply(Say("The tide "), pause, Say("is high."))
+    async with (
+        scripted_server(tmp_path, slow, text_reply("Low.")) as server,
+        httpx.AsyncClient(base_url=f"{server.url}/langgraph") as http,
+    ):
+        made = (await http.post("/runs", json=HI)).json()
+        thread = f"/threads/{made['thread_id']}"
+        making = HeldMethod(monkeypatch, RunReader, "progress", once=True)
+        async with http.stream("GET", f"{thread}/runs/{made['run_id']}/join") as waiting:
+            pieces = waiting.aiter_raw()
+            assert await anext(pieces) == b"\n"
+            pause.event.set()
+            await making.reached.wait()
+            other = await http.post("/runs/wait", json=HI)
+
+            async def is_gone(path: str) -> bool:
+                return (await http.get(path)).status_code == 404
+
+            await eventually(partial(is_gone, f"/threads/{other.headers['x-thread-id']}"))
+            making.through.set()
+            result = httpx.Response(200, content=b"".join([piece async for piece in pieces])).json()
+        assert [one["content"] for one in result["messages"]] == ["Hi", "The tide is high."]
+        await eventually(partial(is_gone, thread))

@@ -4,6 +4,7 @@
 """
 
 from collections.abc import Sequence
+from contextlib import aclosing
 from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -440,9 +441,15 @@ def _result_of(
     Raises Problem, LimitExceeded."""
 
     async def body() -> bytes:
-        if run:
-            await run.log.ended()
-        return await result_json(request, key, run_id, run)
+        if run is None:
+            return await result_json(request, key, run_id, None)
+        # The run has a reader until its result is made: it is not ended as unread, nor is its
+        # thread deleted.
+        async with aclosing(run.log.read(0)) as batches:
+            async for batch in batches:
+                if isinstance(batch[-1][1], Done):
+                    break
+            return await result_json(request, key, run_id, run)
 
     left = partial(request.state["runs"].ask_to_stop, key, run_id) if stops else None
     expires_at = principal(request).expires_at
