@@ -56,7 +56,8 @@ async def test_a_run_whose_result_somebody_waits_for_is_not_ended_as_unread(tmp_
         pause.event.set()
 
 
-async def is_read(state: AppState, thread_id: str) -> bool:
+async def is_read(state: AppState | None, thread_id: str) -> bool:
+    assert state is not None
     run = await state["reader"].live(ThreadKey(LOCAL_OWNER, thread_id))
     return run is not None and (await run.log.status()).readers == 1
 
@@ -88,3 +89,28 @@ async def test_the_thread_of_a_run_without_one_stays_until_the_result_is_made(
             result = httpx.Response(200, content=b"".join([piece async for piece in pieces])).json()
         assert [one["content"] for one in result["messages"]] == ["Hi", "The tide is high."]
         await eventually(partial(is_gone, thread))
+
+
+async def test_a_live_run_whose_log_is_lost_has_no_result_before_its_end(tmp_path: Path) -> None:
+    pause = Pause(asyncio.Event())
+    async with (
+        scripted_server(tmp_path, reply(Say("The tide "), pause, Say("is high."))) as server,
+        httpx.AsyncClient(base_url=f"{server.url}/langgraph") as http,
+        http.stream("POST", "/threads/t1/runs/wait", json=HI) as waiting,
+    ):
+        pieces = waiting.aiter_raw()
+        assert await anext(pieces) == b"\n"
+        await eventually(partial(is_read, server.http.state, "t1"))
+        run = await server.http.state["reader"].live(ThreadKey(LOCAL_OWNER, "t1"))
+        run.log.discard()
+        told = httpx.Response(200, content=b"".join([piece async for piece in pieces])).json()
+        again = waiting.headers["location"]
+        assert told == (await http.get(again)).json()
+        assert (told.keys(), told["__error__"]["error"]) == ({"__error__"}, "cursor_lost")
+        pause.event.set()
+
+        async def has_result() -> bool:
+            return "messages" in (await http.get(again)).json()
+
+        await eventually(has_result)
+        assert (await http.get(again)).json()["messages"][-1]["content"] == "The tide is high."

@@ -468,7 +468,7 @@ async def result_json(
         thread, error = await _told_thread(request, run, told)
     else:
         found = await find_thread(request, key)
-        if found is None or found.entry.run_id != run_id:
+        if found is None or found.entry.run_id != run_id or found.entry.run_state == "live":
             return as_json({"__error__": _LOST})
         thread = found.thread
         error = _failure(thread) if found.entry.run_state == "failed" else None
