@@ -53,13 +53,18 @@ class ThreadMetadata(Protocol):
         """Return what threads have, by id; those that have nothing are left out."""
 
 
+def metadata_text(kept: Metadata) -> str:
+    """Write metadata as JSON. Raises MetadataTooLarge."""
+    text = json.dumps(kept, ensure_ascii=False, separators=(",", ":"))
+    if len(text) > MAX_METADATA_CHARS:
+        raise MetadataTooLarge
+    return text
+
+
 def merge(connection: Connection, key: ThreadKey, changes: Metadata) -> Metadata:
     merged = {**get(connection, key.owner, [key.thread_id]).get(key.thread_id, {}), **changes}
-    written = json.dumps(merged, ensure_ascii=False)
-    if len(written) > MAX_METADATA_CHARS:
-        raise MetadataTooLarge
     mine = {"owner": key.owner, "thread_id": key.thread_id}
-    connection.execute(_PUT, {**mine, "metadata": written})
+    connection.execute(_PUT, {**mine, "metadata": metadata_text(merged)})
     return merged
 
 

@@ -94,10 +94,12 @@ async def test_metadata_is_kept_changed_searched_exported_and_deleted_with_the_t
 
 async def test_metadata_that_cannot_be_kept_changes_nothing(tmp_path: Path) -> None:
     async with serving(settings(tmp_path / "t.db")) as client:
-        refused = await client.http.post(PATH, json={"metadata": {"topic": "x" * 16_000}})
-        assert (refused.status_code, refused.json()["code"]) == (422, "value_too_long")
+        for long in ({"topic": "x" * 16_000}, {"__proto__": "x" * 16_000}):
+            refused = await client.http.post(PATH, json={"metadata": long})
+            assert (refused.status_code, refused.json()["code"]) == (422, "value_too_long")
         assert (await client.http.post(f"{PATH}/search", json={})).json() == []
         await made(client, thread_id="t1", metadata={"topic": "x" * 9_000})
+        await made(client, thread_id="full", metadata={"topic": ["x"] * 3_990})
         for name, value, code in (
             ("more", "x" * 9_000, "value_too_long"),
             ("more", "\ud800", "invalid_text"),

@@ -8,7 +8,7 @@ import secrets
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, NotRequired
+from typing import Annotated, Any, Literal, NamedTuple, NotRequired
 
 from pydantic import Field
 from starlette.responses import JSONResponse, Response
@@ -16,7 +16,6 @@ from typing_extensions import TypedDict
 
 from turnstream.server.formats import fields
 from turnstream.server.formats.fields import Fields, Text, read
-from turnstream.server.formats.json_text import dumps
 from turnstream.server.formats.langgraph import snapshot
 from turnstream.server.formats.langgraph.api.assistants import (
     LISTED,
@@ -38,6 +37,7 @@ from turnstream.server.storage.thread_metadata import (
     MAX_METADATA_CHARS,
     Metadata,
     MetadataTooLarge,
+    metadata_text,
 )
 from turnstream.server.turns import problem_codes
 from turnstream.server.turns.header import ThreadKey
@@ -45,9 +45,6 @@ from turnstream.server.turns.messages import Turn
 from turnstream.server.turns.problem_codes import STORAGE, pick
 from turnstream.server.turns.requests import InvalidRequest
 from turnstream.tools.threads import beside_loop
-
-if TYPE_CHECKING:
-    pass
 
 MAX_HISTORY_BYTES = 20_000_000
 """The size of a history, whose states each have all messages up to a boundary. Older states are
@@ -384,8 +381,10 @@ async def _merge(request: ApiRequest, thread_id: str, changes: Metadata) -> Meta
 
 def _check_size(metadata: Metadata) -> None:
     """Raises InvalidRequest for what no thread may have: ahead of making one."""
-    if len(dumps(metadata)) > MAX_METADATA_CHARS:
-        raise _too_large()
+    try:
+        metadata_text(metadata)
+    except MetadataTooLarge:
+        raise _too_large() from None
 
 
 def _too_large() -> InvalidRequest:
