@@ -114,3 +114,16 @@ async def test_a_live_run_whose_log_is_lost_has_no_result_before_its_end(tmp_pat
 
         await eventually(has_result)
         assert (await http.get(again)).json()["messages"][-1]["content"] == "The tide is high."
+
+
+async def test_what_a_body_says_of_an_earlier_thread_has_no_effect_on_a_run_without_one(
+    tmp_path: Path,
+) -> None:
+    said = {"if_not_exists": "reject", "metadata": {"based_on": "msg_1"}, "thread_id": "t1"}
+    async with (
+        scripted_server(tmp_path, text_reply("High.")) as server,
+        httpx.AsyncClient(base_url=f"{server.url}/langgraph") as http,
+    ):
+        answer = await http.post("/runs/wait", json={**HI, **said})
+        assert [one["content"] for one in answer.json()["messages"]] == ["Hi", "High."]
+        assert answer.headers["x-thread-id"] != "t1"

@@ -5,6 +5,7 @@
 
 from collections.abc import Sequence
 from contextlib import aclosing
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -376,6 +377,8 @@ async def _read_stateless(request: ApiRequest) -> Asked:
     asked, _ = await request.state["bodies"].read(request, read)
     graph = graph_named(request, asked.body.assistant_id)
     turn = turn_request(asked, SavedThread(new_thread_id(), (), ()), graph)
+    # Clients send what they say of a thread here too; this one is new.
+    turn = replace(turn, must_exist=False, based_on=None)
     assert isinstance(asked.body, StatelessRunBody)
     return Asked(turn, asked, graph, deletes_thread=asked.body.on_completion != "keep")
 
