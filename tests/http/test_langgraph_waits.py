@@ -3,6 +3,7 @@
 import asyncio
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -52,14 +53,20 @@ async def test_a_run_whose_result_somebody_waits_for_is_not_ended_as_unread(tmp_
         http.stream("POST", "/threads/t1/runs/wait", json=HI) as waiting,
     ):
         assert await anext(waiting.aiter_raw()) == b"\n"
-        await eventually(partial(is_read, server.http.state, "t1"))
+        await eventually(partial(is_read, server.http.state))
         pause.event.set()
 
 
-async def is_read(state: AppState | None, thread_id: str) -> bool:
+async def is_read(state: AppState | None) -> bool:
+    return (await (await live_log(state)).status()).readers == 1
+
+
+async def live_log(state: AppState | None) -> Any:
+    """The log of the live run of the thread t1."""
     assert state is not None
-    run = await state["reader"].live(ThreadKey(LOCAL_OWNER, thread_id))
-    return run is not None and (await run.log.status()).readers == 1
+    run = await state["reader"].live(ThreadKey(LOCAL_OWNER, "t1"))
+    assert run is not None
+    return run.log
 
 
 async def test_the_thread_of_a_run_without_one_stays_until_the_result_is_made(
@@ -100,9 +107,8 @@ async def test_a_live_run_whose_log_is_lost_has_no_result_before_its_end(tmp_pat
     ):
         pieces = waiting.aiter_raw()
         assert await anext(pieces) == b"\n"
-        await eventually(partial(is_read, server.http.state, "t1"))
-        run = await server.http.state["reader"].live(ThreadKey(LOCAL_OWNER, "t1"))
-        run.log.discard()
+        await eventually(partial(is_read, server.http.state))
+        (await live_log(server.http.state)).discard()
         told = httpx.Response(200, content=b"".join([piece async for piece in pieces])).json()
         again = waiting.headers["location"]
         assert told == (await http.get(again)).json()
