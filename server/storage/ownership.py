@@ -18,7 +18,7 @@ from sqlalchemy import (
     update,
 )
 
-from turnstream.server.storage import removed_rows, thread_metadata, unfinished
+from turnstream.server.storage import metadata_rows, removed_rows, unfinished
 from turnstream.server.storage.also import Also, perform
 from turnstream.server.storage.extension_tables import tables_of_threads
 from turnstream.server.storage.sql_store import SqlTransactions
@@ -45,7 +45,7 @@ MOVED: dict[Table, dict[str, Any]] = {
     approvals: {"roles": "[]", "display_name": ""},
     unfinished.answers: {},
     removed_rows.removed_messages: {},
-    thread_metadata.thread_metadata: {},
+    metadata_rows.thread_metadata: {},
 }
 """Tables whose rows of a thread go with it, and what changes in them."""
 LEFT_BEHIND = (requests,)

@@ -12,9 +12,9 @@ from turnstream.server.storage import (
     extension_tables,
     hidden_threads,
     idle_threads,
+    metadata_rows,
     removed_rows,
     thread_list,
-    thread_metadata,
     thread_pages,
     unfinished,
 )
@@ -273,7 +273,7 @@ class SqlStore(ABC):
             approvals.remove_thread(connection, key)
             unfinished.remove(connection, key)
             removed_rows.remove(connection, key)
-            thread_metadata.remove(connection, key)
+            metadata_rows.remove(connection, key)
             extension_tables.remove_thread(connection, key)
 
         await self.write_claimed(key, None, remove)
@@ -336,12 +336,12 @@ class SqlStore(ABC):
         def merge(connection: Connection) -> Metadata | None:
             if not thread_list.hold(connection, key):
                 return None
-            return thread_metadata.merge(connection, key, changes)
+            return metadata_rows.merge(connection, key, changes)
 
         return await self.write(merge)
 
     async def metadata(self, owner: str, thread_ids: Sequence[str]) -> Mapping[str, Metadata]:
-        return await self.read(thread_metadata.get, owner, thread_ids)
+        return await self.read(metadata_rows.get, owner, thread_ids)
 
     async def put_words(self, key: ThreadKey, run_id: str, words: str) -> None:
         await self.write_claimed(key, run_id, unfinished.put, key, run_id, words)

@@ -16,9 +16,9 @@ from sqlalchemy import Connection, inspect, text
 from turnstream.server.storage import tables
 from turnstream.server.storage.extension_tables import extensions
 from turnstream.server.storage.interfaces import StorageError
+from turnstream.server.storage.metadata_rows import thread_metadata
 from turnstream.server.storage.postgres.transactions import driver
 from turnstream.server.storage.removed_rows import removed_messages
-from turnstream.server.storage.thread_metadata import thread_metadata
 
 LOCK = 0x7475726E  # "turn"
 WAIT_SECONDS = 120.0
