@@ -58,7 +58,7 @@ async def test_a_run_whose_result_somebody_waits_for_is_not_ended_as_unread(tmp_
 
 
 async def is_read(state: AppState | None) -> bool:
-    return (await (await live_log(state)).status()).readers == 1
+    return bool((await (await live_log(state)).status()).readers == 1)
 
 
 async def live_log(state: AppState | None) -> Any:
