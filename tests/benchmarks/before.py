@@ -39,10 +39,10 @@ def importable(earlier: Path) -> Path:
     place = earlier / "build" / "importable"
     package = place / "turnstream"
     package.mkdir(parents=True, exist_ok=True)
-    for folder in ("server", "graphs", "tools", "static"):
-        link = package / folder
-        if not link.is_symlink():
-            link.symlink_to(earlier / folder)
+    for part in ("server", "graphs", "tools", "static", ".package/__init__.py"):
+        link = package / Path(part).name
+        if not link.is_symlink() and (earlier / part).exists():
+            link.symlink_to(earlier / part)
     return place
 
 
