@@ -47,7 +47,7 @@ class MadeSource(NamedTuple):
 
 
 class SentParts:
-    """What a server sends beside the text of one message, chunk by chunk."""
+    """Collects what a server sends beside the text of one message, chunk by chunk."""
 
     def __init__(self) -> None:
         self._made: dict[str, MadeFile | MadeSource] = {}

@@ -98,7 +98,7 @@ class StreamedGeneration(ChatGenerationChunk):
 
     @property
     def sent(self) -> Sequence[MadeFile | MadeSource]:
-        """What its server sends beside its text, for the end of the message."""
+        """The citations and images that the server sends, for the end of the message."""
         return self._sent
 
     @sent.setter

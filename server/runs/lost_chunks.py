@@ -80,7 +80,7 @@ async def last_chunks(
 def _shortened(
     told: Sequence[Chunk], before: ThreadState, state: ThreadState
 ) -> list[HistoryShortened]:
-    """What the run's graph has removed from its front, as far as that is not told."""
+    """Return the mark of messages that the graph has removed from its front, if it is not told."""
     known = {id for chunk in told if isinstance(chunk, HistoryShortened) for id in chunk.ids}
     known |= {*shown_ids(before.front.messages)}
     ids = tuple(id for id in shown_ids(state.front.messages) if id not in known)

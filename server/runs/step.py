@@ -59,7 +59,7 @@ class StreamedStep:
         self.paths: list[Path] = []
         """The paths of its parts, in order."""
         self.made: dict[Path, MadePart] = {}
-        """What the model has made beside its words, as far as it is told."""
+        """The files and sources that are told so far."""
         self.server_keys: Mapping[str, str] = {}
         """What the model's server has sent ahead of the first word (`graphs.server_keys`)."""
         self._open_text: Path | None = None

@@ -1,4 +1,4 @@
-"""What clients keep with their threads, a row a thread: functions of one transaction each."""
+"""The metadata of threads, a row each: functions of one transaction each."""
 
 import json
 from collections.abc import Mapping, Sequence

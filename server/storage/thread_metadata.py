@@ -1,4 +1,4 @@
-"""What storage does for what clients keep with their threads."""
+"""Metadata of threads, which clients keep with them: the part of the store."""
 
 import json
 from collections.abc import Mapping, Sequence

@@ -129,7 +129,7 @@ class _Step:
     """Each with its position among the texts of its message, or among the calls."""
     texts: list[chunks.Part] = field(default_factory=list)
     made: list[chunks.MadePart] = field(default_factory=list)
-    """What its model has made beside its words, which comes behind them."""
+    """The files and sources that its model has made, which come behind its words."""
     calls: list[chunks.ToolCallPart] = field(default_factory=list)
     results: int = 0
 

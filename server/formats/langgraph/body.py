@@ -194,7 +194,7 @@ class RunBody(Fields):
 
 
 class StatelessRunBody(RunBody):
-    """Of a run on a thread of its own."""
+    """The body of a run on a thread of its own."""
 
     on_completion: Annotated[Literal["delete", "keep"], _BODY] | None = None
 

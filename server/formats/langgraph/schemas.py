@@ -102,7 +102,7 @@ def _spoken(**index: Schema) -> list[Schema]:
 
 
 _MARK = {"additional_kwargs": record(metadata=record(removed={"const": True}))}
-"""Of a message that the graph has removed from what its model gets."""
+"""The mark of a message that the graph has removed from what its model gets."""
 _MALFORMED = {"partial_json": described(TEXT, "Of arguments that are not a JSON object.")}
 _CALL = record(_MALFORMED, type="tool_call", id=TEXT, name=TEXT, args=_OBJECT)
 _USAGE = record(

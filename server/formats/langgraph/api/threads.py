@@ -360,7 +360,7 @@ async def update_thread(request: ApiRequest) -> Response:
 
 
 async def _kept(request: ApiRequest, thread_id: str) -> Metadata:
-    """What clients have kept with a thread."""
+    """Return the metadata that clients have kept with a thread."""
     kept = await request.state["store"].metadata(owner(request), [thread_id])
     return kept.get(thread_id, {})
 
