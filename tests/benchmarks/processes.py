@@ -23,6 +23,8 @@ class Process:
     url: str
     lines: list[int]
     """The bytes of each line that it has said since its URL."""
+    start_seconds: float
+    """The time until it said its URL."""
 
     def cpu_seconds(self) -> float:
         """User and system time so far, by the CPU clock that Linux has for the process."""
@@ -51,6 +53,7 @@ class Process:
 def started(module: str, *arguments: str, **environment: str) -> Iterator[Process]:
     """`python -m module`, once it has said its URL."""
     clean = {k: v for k, v in os.environ.items() if not k.startswith(("TURNSTREAM_", "OPENAI_"))}
+    begun = time.monotonic()
     child = subprocess.Popen(
         [sys.executable, *(["-P"] if module == SERVER else []), "-m", module, *arguments],
         cwd=PROJECT,
@@ -63,10 +66,11 @@ def started(module: str, *arguments: str, **environment: str) -> Iterator[Proces
     with child.stdout as said:
         try:
             url = _announced(child)
+            start_seconds = time.monotonic() - begun
             # A pipe that nobody reads fills up, and holds the server up.
             lines: list[int] = []
             Thread(target=_drain, args=(said, lines), daemon=True).start()
-            yield Process(child.pid, url, lines)
+            yield Process(child.pid, url, lines, start_seconds)
         finally:
             child.kill()
             child.wait()
