@@ -77,7 +77,7 @@ class Settings(ModelSettings, StorageSettings, UserSettings):
     )
     removed_messages: Literal["show", "hide"] = Field(
         "show",
-        description="messages that a graph removes from the front of a thread, as a summarizing "
+        description="messages by which a graph shortens its thread, as a summarizing "
         "middleware does: 'show' or 'hide' them",
     )
     undeclared_results: Literal["hide", "show"] | None = Field(

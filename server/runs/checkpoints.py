@@ -22,7 +22,7 @@ from turnstream.server.runs.branches import BranchPoint
 from turnstream.server.runs.graph_user import as_caller
 from turnstream.server.runs.interrupts import asked, breakpoints, takes_bare_answer
 from turnstream.server.runs.saver import Checkpointer, Writes, forget_bare_answer, put_beginning
-from turnstream.server.runs.shortening import NO_FRONT, Front, Removed, in_front
+from turnstream.server.runs.shortening import NO_FRONTS, Fronts, Removed, fronts_of, with_fronts
 from turnstream.server.runs.speakers import Speakers
 from turnstream.server.runs.thread_state import ThreadState
 from turnstream.server.storage.interfaces import ThreadStore
@@ -53,7 +53,7 @@ class Checkpoints:
         *,
         keeps_removed: bool = True,
     ) -> None:
-        """`keeps_removed`: people still see what the graph removes from the front of a thread."""
+        """`keeps_removed`: people still see messages by which the graph shortens a thread."""
         self.attached = attached
         self.keeps_removed = keeps_removed and not attached.is_built_in
         self.speakers = Speakers(frozenset(hidden_nodes))
@@ -84,8 +84,8 @@ class Checkpoints:
         length = len(value) if isinstance(value, list) else 1
         messages, carried = await beside_loop(length, partial(self._messages, value))
         kept = {} if carried else await self._store.dispositions(key)
-        front = await self._front(key, messages)
-        dispositions = partial(of_history, [*front.messages, *messages], kept, self._fallback)
+        fronts = await self._fronts(key, messages)
+        dispositions = partial(of_history, with_fronts(messages, fronts), kept, self._fallback)
         client_state = self.attached.client_state
         interrupts: tuple[Interrupt, ...] = ()
         takes_bare = False
@@ -102,17 +102,18 @@ class Checkpoints:
             results=self.attached.results,
             graph_state=client_state.shown(snapshot.values) if client_state.names else None,
             spoiled=spoiled,
-            front=front,
+            fronts=fronts,
         )
 
-    async def _front(self, key: ThreadKey, messages: Sequence[AnyMessage]) -> Front:
+    async def _fronts(self, key: ThreadKey, messages: Sequence[AnyMessage]) -> Fronts:
         rows = await self._store.removed(key) if self.keeps_removed else ()
         if not rows:
-            return NO_FRONT
+            return NO_FRONTS
 
-        def read() -> Front:
+        def read() -> Fronts:
             loads = self._saver.serde.loads_typed
-            return in_front(messages, {row.next_id: loads((row.kind, row.message)) for row in rows})
+            removed = {row.next_id: loads((row.kind, row.message)) for row in rows}
+            return fronts_of(messages, removed)
 
         return await beside_loop(len(rows), read)
 

@@ -80,10 +80,10 @@ async def last_chunks(
 def _shortened(
     told: Sequence[Chunk], before: ThreadState, state: ThreadState
 ) -> list[HistoryShortened]:
-    """Return the mark of messages that the graph has removed from its front, if it is not told."""
+    """Return the mark of messages that the graph has removed, if it is not told."""
     known = {id for chunk in told if isinstance(chunk, HistoryShortened) for id in chunk.ids}
-    known |= {*shown_ids(before.front.messages)}
-    ids = tuple(id for id in shown_ids(state.front.messages) if id not in known)
+    known |= {*shown_ids(before.removed)}
+    ids = tuple(id for id in shown_ids(state.removed) if id not in known)
     return [HistoryShortened(ids)] if ids else []
 
 
@@ -119,7 +119,7 @@ class _LostTranslator(Translator):
                 checkpoints.attached.results,
                 stored_user.named(state.shown, header.user_message_id),
             ),
-            keeps_front=False,
+            keeps_removed=False,
         )
         kept = {m.id: m for m in state.shown if isinstance(m, AIMessage)}
         read_log(self._steps, told, kept, classifier)

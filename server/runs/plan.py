@@ -103,7 +103,7 @@ class Plan:
         """The thread as the run begins."""
         new = list(self.new or ())
         shown = add_messages_in_order(list(self.before.shown), [new])
-        return ThreadBefore(shown, self.before.front)
+        return ThreadBefore(shown, self.before.fronts)
 
     @property
     def is_new_thread(self) -> bool:

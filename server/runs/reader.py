@@ -215,5 +215,5 @@ def _transcript(state: ThreadState, *, running: bool, live_run_id: str | None = 
         running=running,
         interrupts=state.interrupts,
         live_run_id=live_run_id,
-        removed=frozenset(message.id or "" for message in state.front.messages),
+        removed=frozenset(message.id or "" for message in state.removed),
     )

@@ -108,7 +108,7 @@ class Run:
             start.classifier,
             view_of_turn(checkpoints.attached.results, start.plan.user_message),
             checkpoints.speakers,
-            keeps_front=checkpoints.keeps_removed,
+            keeps_removed=checkpoints.keeps_removed,
         )
         self._removed = 0
         """The number of removed messages that are kept so far."""

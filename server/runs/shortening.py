@@ -1,9 +1,10 @@
-"""The messages that a graph has removed from the front of its thread, so that its model gets less:
-people still see them.
+"""The messages that a graph has removed from its thread, so that its model gets less: people still
+see them.
 
-LangChain's `SummarizationMiddleware` does that, and `RemoveMessage` as most graphs use it. A graph
-that removes a message and leaves an older one takes that message back. So does one that leaves
-nothing, and puts no summary in the place of it. Such messages are not kept.
+LangChain's `SummarizationMiddleware` removes the first ones; other graphs keep the first question
+and the last messages. A graph that removes other messages, as the latest answer is, takes them
+back. So does one that leaves nothing, and puts no summary in the place of it. What is taken back is
+not kept.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,17 +15,10 @@ from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 
 from turnstream.graphs.history import from_user
 
-
-@dataclass(frozen=True, slots=True)
-class Front:
-    """The messages that a graph has removed from the front of a thread, in order."""
-
-    messages: Sequence[AnyMessage] = ()
-    next_id: str | None = None
-    """The id of the message of the thread that stood behind them."""
-
-
-NO_FRONT = Front()
+Fronts = Mapping[str, Sequence[AnyMessage]]
+"""The messages that a graph has removed, in order, by the id of the thread's message that stands
+behind them."""
+NO_FRONTS: Fronts = {}
 _ID = attrgetter("id")
 
 
@@ -44,26 +38,39 @@ def extends(messages: Sequence[AnyMessage], before: Sequence[AnyMessage]) -> boo
 
 
 def shortened(
-    before: Sequence[AnyMessage], after: Sequence[AnyMessage], front: Front = NO_FRONT
+    before: Sequence[AnyMessage], after: Sequence[AnyMessage], fronts: Fronts
 ) -> Sequence[Removed]:
-    """Return the messages that are gone from the front of a thread, in order; of the graph's own
-    summaries only the one that stands behind `front`, those that were gone before."""
+    """Return the messages by which a graph has shortened its thread, in order: `before` and `after`
+    are its own, `fronts` those that it had removed before."""
     users = {id(message) for message in from_user(before)}
+    gone_before = {message.id for front in fronts.values() for message in front}
     left = {message.id for message in after}
-    shown = [
+    # Of the graph's own messages, as summaries are, only those that others stand in front of.
+    told = [
         message
-        for message in before
+        for message in with_fronts(before, fronts)
         if isinstance(message, AIMessage | ToolMessage)
         or id(message) in users
-        or message.id == front.next_id
+        or message.id in fronts
+        or message.id in gone_before
     ]
-    end = next((place for place, one in enumerate(shown) if one.id in left), len(shown))
-    gone = [message for message in shown[:end] if message.id]
-    rest = shown[end] if end < len(shown) else _summary(before, after)
-    if rest is None:
+    first = next((n for n, one in enumerate(told) if one.id not in gone_before), len(told))
+    keeps_first = first < len(told) and id(told[first]) in users and told[first].id in left
+    start = first + 1 if keeps_first else 0
+    end = next((n for n, one in enumerate(told) if n >= start and one.id in left), len(told))
+    gone = told[start:end]
+    if keeps_first and not (
+        any(id(one) in users or one.id in gone_before for one in gone)
+        or any(isinstance(one, AIMessage) for one in told[end:])
+    ):
+        return ()  # the latest answer
+    behind = told[end] if end < len(told) else _summary(before, after)
+    if behind is None:
         return ()
-    behind = [*gone[1:], rest]
-    return [Removed(one, next.id or "") for one, next in zip(gone, behind, strict=False)]
+    gone = [message for message in gone if message.id]
+    next_ids = [one.id or "" for one in [*gone[1:], behind]]
+    removed = (Removed(one, next_id) for one, next_id in zip(gone, next_ids, strict=False))
+    return [one for one in removed if one.message.id not in gone_before]
 
 
 def _summary(before: Sequence[AnyMessage], after: Sequence[AnyMessage]) -> AnyMessage | None:
@@ -75,21 +82,38 @@ def _summary(before: Sequence[AnyMessage], after: Sequence[AnyMessage]) -> AnyMe
     return new[0] if is_summary else None
 
 
-def in_front(messages: Sequence[AnyMessage], removed: Mapping[str, AnyMessage]) -> Front:
-    """Return what the graph has removed from the front of these messages. `removed` is all that it
-    has removed from any branch of the thread, by the ids of the messages behind."""
+def fronts_of(messages: Sequence[AnyMessage], removed: Mapping[str, AnyMessage]) -> Fronts:
+    """Return what the graph has removed from a thread that has these messages by now. `removed` is
+    all that it has removed from any branch, by the ids of the messages behind."""
     if not removed:
-        return NO_FRONT
+        return NO_FRONTS
     known = {message.id for message in messages}
+    fronts: dict[str, Sequence[AnyMessage]] = {}
     for message in messages:
-        chain, next_id = list[AnyMessage](), message.id
-        while next_id and (one := removed.get(next_id)) and one.id not in known:
-            chain.append(one)
+        front, next_id = list[AnyMessage](), message.id or ""
+        while (one := removed.get(next_id)) and one.id not in known:
+            front.append(one)
             known.add(one.id)
-            next_id = one.id
-        if chain:
-            return Front(chain[::-1], message.id)
-    return NO_FRONT
+            next_id = one.id or ""
+        if front:
+            fronts[message.id or ""] = front[::-1]
+    return fronts
+
+
+def by_next_id(fronts: Fronts) -> dict[str, AnyMessage]:
+    """Return the removed messages, each by the id of the one that stands behind it."""
+    return {
+        behind: one
+        for id, front in fronts.items()
+        for one, behind in zip(front, [*(after.id or "" for after in front[1:]), id], strict=True)
+    }
+
+
+def with_fronts(messages: Sequence[AnyMessage], fronts: Fronts) -> Sequence[AnyMessage]:
+    """Return a thread as people see it."""
+    if not fronts:
+        return messages
+    return [one for message in messages for one in (*fronts.get(message.id or "", ()), message)]
 
 
 def shown_ids(messages: Sequence[AnyMessage]) -> tuple[str, ...]:

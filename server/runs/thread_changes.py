@@ -8,35 +8,50 @@ from langgraph.types import Overwrite
 
 from turnstream.graphs.calls import call_ids
 from turnstream.graphs.history import pending_calls
-from turnstream.server.runs.shortening import NO_FRONT, Front, Removed, extends, shortened
+from turnstream.server.runs.shortening import (
+    NO_FRONTS,
+    Fronts,
+    Removed,
+    by_next_id,
+    extends,
+    fronts_of,
+    shortened,
+    with_fronts,
+)
 
 
 class ThreadBefore:
-    """The thread as a run begins, and what its run asks of all of it. `messages` begin with those
-    of `front`, which only people see."""
+    """The thread as a run begins, and what its run asks of all of it. `messages` have those of
+    `fronts`, which only people see."""
 
-    def __init__(self, messages: Sequence[AnyMessage], front: Front = NO_FRONT) -> None:
+    def __init__(self, messages: Sequence[AnyMessage], fronts: Fronts = NO_FRONTS) -> None:
         self.messages = messages
-        self.front = front
+        self.fronts = fronts
         self.call_ids = call_ids(messages)
         self.pending = {call["id"]: call["name"] for call in pending_calls(messages)}
         """The names of the tools of the calls that have no answer, by call id."""
         self.ids = {message.id for message in messages}
 
+    @property
+    def own(self) -> Sequence[AnyMessage]:
+        """The messages that the graph has."""
+        gone = {message.id for front in self.fronts.values() for message in front}
+        return [one for one in self.messages if one.id not in gone] if gone else self.messages
+
 
 class ThreadNow:
-    """A thread while a run works on it. `keeps_front`: what the graph removes from its front is
-    still shown."""
+    """A thread while a run works on it. `keeps_removed`: messages by which the graph shortens it
+    are still shown."""
 
-    def __init__(self, before: ThreadBefore, *, keeps_front: bool = True) -> None:
+    def __init__(self, before: ThreadBefore, *, keeps_removed: bool = True) -> None:
         self._before = before
         self._removed: set[str] = set()
-        self._keeps_front = keeps_front
-        self._front = before.front
-        self._own = before.messages[len(before.front.messages) :]
+        self._keeps_removed = keeps_removed
+        self._fronts = before.fronts
+        self._own = before.own
         """The messages that the graph had when this was asked last."""
         self.shortened: list[Removed] = []
-        """All that the run has removed from the front, in order."""
+        """All by which the run has shortened the thread, in order."""
 
     @property
     def removed(self) -> frozenset[str]:
@@ -48,19 +63,15 @@ class ThreadNow:
 
     def shown(self, messages: Sequence[AnyMessage]) -> Sequence[AnyMessage]:
         """The thread as people see it, whose graph has these messages by now."""
-        if not self._keeps_front:
+        if not self._keeps_removed:
             return messages
         if not extends(messages, self._own):
-            gone = shortened(self._own, messages, self._front)
+            gone = shortened(self._own, messages, self._fronts)
             self.shortened += gone
-            there = {message.id for message in messages}
-            front = [*self._front.messages, *(one.message for one in gone)]
-            left = [message for message in front if message.id not in there]
-            next_id = gone[-1].next_id if gone else self._front.next_id
-            # Of a graph that has taken all of its messages back nothing is shown any more.
-            self._front = Front(left, next_id) if next_id in there else NO_FRONT
+            removed = by_next_id(self._fronts) | {one.next_id: one.message for one in gone}
+            self._fronts = fronts_of(messages, removed)
         self._own = messages
-        return [*self._front.messages, *messages] if self._front.messages else messages
+        return with_fronts(messages, self._fronts)
 
     def compared(
         self, messages: Sequence[AnyMessage]

@@ -11,7 +11,7 @@ from turnstream.graphs.history import pending_calls
 from turnstream.graphs.result_view import ResultView, own_result
 from turnstream.graphs.stored_approvals import AskedApproval
 from turnstream.server.runs.interrupts import asking_calls
-from turnstream.server.runs.shortening import NO_FRONT, Front
+from turnstream.server.runs.shortening import Fronts, with_fronts
 from turnstream.server.turns.chunks import Disposition, Interrupt
 from turnstream.server.turns.graph_state import Values
 
@@ -38,13 +38,18 @@ class ThreadState:
     ever."""
     spoiled: bool = False
     """True if a task that has finished wrote what the state does not take."""
-    front: Front = NO_FRONT
+    fronts: Fronts = field(default_factory=dict)
     """The messages that the graph has removed, and that people still see."""
 
     @cached_property
     def shown(self) -> Sequence[AnyMessage]:
         """The thread as people see it."""
-        return [*self.front.messages, *self.messages] if self.front.messages else self.messages
+        return with_fronts(self.messages, self.fronts)
+
+    @cached_property
+    def removed(self) -> Sequence[AnyMessage]:
+        """The messages that the graph has removed, and that people still see, in order."""
+        return [one for message in self.messages for one in self.fronts.get(message.id or "", ())]
 
     @cached_property
     def unanswered(self) -> Sequence[ToolCall]:

@@ -57,12 +57,11 @@ class Translator:
         results: ResultView,
         speakers: Speakers | None = None,
         *,
-        keeps_front: bool = True,
+        keeps_removed: bool = True,
     ) -> None:
-        """`keeps_front`: messages that the graph removes from the front of its thread are still
-        shown."""
+        """`keeps_removed`: messages by which the graph shortens its thread are still shown."""
         self._history = history
-        self._thread = ThreadNow(history, keeps_front=keeps_front)
+        self._thread = ThreadNow(history, keeps_removed=keeps_removed)
         self._pending = dict(history.pending)
         self._results = results
         self._speakers = speakers or Speakers()

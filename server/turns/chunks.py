@@ -170,8 +170,8 @@ class MessagesRemoved:
 
 @dataclass(frozen=True, slots=True)
 class HistoryShortened:
-    """The graph has removed these user messages and steps from the front of what its model gets.
-    They are still shown."""
+    """The graph has shortened what its model gets by these user messages and steps, which are still
+    shown."""
 
     ids: tuple[str, ...]
 

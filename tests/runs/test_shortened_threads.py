@@ -10,6 +10,7 @@ from langchain.agents import create_agent
 from langchain.agents.middleware import AgentState, SummarizationMiddleware, before_model
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage, HumanMessage, RemoveMessage
+from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from langgraph.runtime import Runtime
 
 from tests.graphs.zoo import ZOO, Animal
@@ -48,6 +49,39 @@ def forgets_first(state: AgentState[Any], _: Runtime) -> dict[str, Any] | None:
 
 def trimming(model: BaseChatModel) -> Any:
     return create_agent(model, middleware=[forgets_first])
+
+
+@before_model
+def keeps_first_and_last(state: AgentState[Any], _: Runtime) -> dict[str, Any] | None:
+    first, *rest = state["messages"]
+    kept = [first, *rest[-3 - len(rest) % 2 :]]
+    return {"messages": [RemoveMessage(id=REMOVE_ALL_MESSAGES), *kept]} if len(rest) > 2 else None
+
+
+def keeping_both_ends(model: BaseChatModel) -> Any:
+    """As LangChain's documentation trims messages."""
+    return create_agent(model, middleware=[keeps_first_and_last])
+
+
+@before_model
+def forgets_second(state: AgentState[Any], _: Runtime) -> dict[str, Any] | None:
+    """Forgets what follows the first question, until three messages are left."""
+    _, *rest = state["messages"]
+    return {"messages": [RemoveMessage(one.id or "") for one in rest[:-3]]}
+
+
+def forgetting_the_second(model: BaseChatModel) -> Any:
+    return create_agent(model, middleware=[forgets_second])
+
+
+@before_model
+def forgets_the_last_answer(state: AgentState[Any], _: Runtime) -> dict[str, Any] | None:
+    messages = state["messages"]
+    return {"messages": [RemoveMessage(messages[-2].id or "")]} if len(messages) > 1 else None
+
+
+def forgetting_answers(model: BaseChatModel) -> Any:
+    return create_agent(model, middleware=[forgets_the_last_answer])
 
 
 @before_model
@@ -174,12 +208,16 @@ async def test_what_was_removed_before_a_crash_is_shown_after_it(tmp_path: Path)
             assert words(await again.inside.turns()) == asked_and_answered(1, 2, 3)
 
 
-@pytest.mark.parametrize("played", [animal(summarizing), MID_TURN], ids=["before", "in mid-turn"])
+@pytest.mark.parametrize(
+    "played",
+    [animal(summarizing), MID_TURN, animal(forgetting_the_second)],
+    ids=["before", "in mid-turn", "behind the first question"],
+)
 async def test_a_worker_that_ends_a_lost_log_tells_the_rest_of_what_is_shown(
     played: Animal, tmp_path: Path
 ) -> None:
     async with served(tmp_path / "t.db", played) as home:
-        for _ in range(3):
+        for _ in range(4):
             run = await serve_run(home.inside, message("Read."))
         state = await home.inside.state()
         assert run.named("HistoryShortened")
@@ -195,6 +233,30 @@ async def test_a_message_that_is_removed_alone_is_shown_if_it_was_the_first(tmp_
     async with served(tmp_path / "t.db", animal(trimming)) as home:
         await ask(home)
         assert words(await home.inside.turns()) == asked_and_answered(1, 2, 3, 4, 5)
+
+
+@pytest.mark.parametrize("trimmed", [keeping_both_ends, forgetting_the_second])
+async def test_a_graph_that_keeps_the_first_question_and_the_last_messages_takes_nothing_away(
+    trimmed: Any, tmp_path: Path
+) -> None:
+    async with served(tmp_path / "t.db", animal(trimmed)) as home:
+        await ask(home, 8)
+        turns = await home.inside.turns()
+        assert words(turns) == asked_and_answered(*range(1, 9))
+        gone = [turn.removed for turn in turns]
+        assert gone[0] is False
+        assert gone[1:] == sorted(gone[1:], reverse=True)
+        assert sum(gone) > COUNT
+        again = await serve_run(home.inside, TurnRequest(branch=Branch("regenerate", turns[7].id)))
+        await check(again)
+        assert words(await home.inside.turns()) == asked_and_answered(1, 2, 3, 4)
+
+
+async def test_answers_that_a_graph_takes_back_are_gone(tmp_path: Path) -> None:
+    async with served(tmp_path / "t.db", animal(forgetting_answers)) as home:
+        await ask(home, 3)
+        questions = ["Question 1", "Question 2", "Question 3"]
+        assert words(await home.inside.turns()) == [*questions, "Answer to Question 3"]
 
 
 async def test_what_the_graph_redacts_and_takes_back_is_gone(tmp_path: Path) -> None:
