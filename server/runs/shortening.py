@@ -1,8 +1,8 @@
 """The messages that a graph has removed from its thread, so that its model gets less: people still
 see them.
 
-LangChain's `SummarizationMiddleware` removes the first ones; other graphs keep the first question
-and the last messages. A graph that removes other messages, as the latest answer is, takes them
+LangChain's `SummarizationMiddleware` removes the first ones; other graphs keep the first message
+and the last ones. A graph that removes other messages, as the latest answer is, takes them
 back. So does one that leaves nothing, and puts no summary in the place of it. What is taken back is
 not kept.
 """
@@ -55,7 +55,7 @@ def shortened(
         or message.id in gone_before
     ]
     first = next((n for n, one in enumerate(told) if one.id not in gone_before), len(told))
-    keeps_first = first < len(told) and id(told[first]) in users and told[first].id in left
+    keeps_first = first < len(told) and told[first].id in left
     start = first + 1 if keeps_first else 0
     end = next((n for n, one in enumerate(told) if n >= start and one.id in left), len(told))
     gone = told[start:end]

@@ -66,7 +66,7 @@ def keeping_both_ends(model: BaseChatModel) -> Any:
 @before_model
 def forgets_second(state: AgentState[Any], _: Runtime) -> dict[str, Any] | None:
     """Forgets what follows the first question, until three messages are left."""
-    _, *rest = state["messages"]
+    rest = state["messages"][1:]
     return {"messages": [RemoveMessage(one.id or "") for one in rest[:-3]]}
 
 
