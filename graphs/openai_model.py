@@ -69,7 +69,11 @@ class BoundedChatOpenAI(ChatOpenAI):
             if (made.generation_info or {}).get("finish_reason"):
                 set_calls(message)  # It may be all that comes.
         made = StreamedGeneration(message=message, generation_info=made.generation_info)
-        made.deltas, made.sent = keys, sent_parts(chunk)
+        # Most chunks have neither, and to set a field of a model costs more than to look.
+        if keys:
+            made.deltas = keys
+        if sent := sent_parts(chunk):
+            made.sent = sent
         return made
 
     async def _astream(self, *args: Any, **kwargs: Any) -> AsyncIterator[ChatGenerationChunk]:

@@ -32,6 +32,8 @@ MAX_TEXT_CHARS = 32_000
 """Characters of a message that are searched."""
 ROWS_AT_ONCE = 500
 """Rows, or ids, in one statement: an engine binds no more than so many values."""
+FEW_ROWS = 4
+"""Rows of a usual turn: a statement of one row is compiled once, one of several each time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,6 +193,9 @@ def _replacing(
         }
         for text in added
     ]
+    if len(rows) <= FEW_ROWS:
+        yield from (insert(texts).inline().values(row) for row in rows)
+        return
     for start in range(0, len(rows), ROWS_AT_ONCE):
         yield insert(texts).inline().values(rows[start : start + ROWS_AT_ONCE])
 
