@@ -11,7 +11,7 @@ run first.
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Collection
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
@@ -70,7 +70,8 @@ def build(
     limits = limits or Limits()
     built_with = catalogue
     bind = _binder()
-    recovery = build_recovery(catalogue, limits)
+    # Few threads need it, and it takes as long to compile as the rest of the graph.
+    recovery = cache(partial(build_recovery, catalogue, limits))
 
     async def agent(state: ChatState, runtime: Runtime[TurnContext]) -> dict[str, Any]:
         context = runtime.context or TurnContext()
@@ -85,7 +86,7 @@ def build(
 
     async def recover(state: ChatState, runtime: Runtime[TurnContext]) -> dict[str, Any]:
         context = runtime.context or TurnContext()
-        found = await recovery.ainvoke(entry(state["messages"], context), context=context)
+        found = await recovery().ainvoke(entry(state["messages"], context), context=context)
         return {"messages": marked_as(found["messages"], context)}
 
     async def run_one(
