@@ -11,6 +11,7 @@ from typing import Any
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage
 
+from tests.support import new_databases
 from tests.support.audit_rows import recorded, recording
 from tests.support.waiting import WAIT_SECONDS
 from turnstream.graphs.attached import attach
@@ -145,13 +146,15 @@ async def backend(
     extensions: Sequence[Extension] = (),
 ) -> AsyncIterator[Backend]:
     """`results` are for another graph; without them clients see what its tools declare."""
+    extensions = [*extensions, *([recording()] if audits else [])]
+    opened = new_databases.put(location, extensions)
     async with (
         open_storage(location) as storage,
         nullcontext(storage.checkpointer) as checkpointer,
         nullcontext(storage.store) as store,
     ):
-        extensions = [*extensions, *([recording()] if audits else [])]
         await store.open_extensions(tables_of(extensions), is_shared=False)
+        opened()
         hooks = RunHooks(extensions)
         given = {"limits": limits or Limits(), "system_prompt": system_prompt}
         made = build(model, catalogue, checkpointer=checkpointer, **given)

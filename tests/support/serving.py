@@ -18,7 +18,7 @@ import uvicorn.server
 from langchain_core.language_models import BaseChatModel
 from starlette.applications import Starlette
 
-from tests.support import documented, two_workers
+from tests.support import documented, new_databases, two_workers
 from tests.support.endpoint import StrictEndpoint
 from tests.support.waiting import WAIT_SECONDS
 from turnstream.server.app import PAGE, create_app
@@ -238,7 +238,12 @@ async def serving(
         app = create_app(
             settings, catalogue, model, formats, extensions, page, is_development=is_development
         )
+        has_section = [one for one in extensions if isinstance(settings, one.settings or Settings)]
+        opened = new_databases.put(
+            settings.database, [one for one in has_section if one.is_on(settings)]
+        )
         async with _serving(settings, app, port) as client:
+            opened()
             yield client
         return
     given = settings.model_copy(update=shared)
