@@ -39,8 +39,10 @@ MAX_WRITES = 100
 
 T = TypeVar("T")
 
-Write = UpdateBase
-"""An INSERT, UPDATE or DELETE of one of the extension's own tables."""
+Parameters = Mapping[str, Any] | Sequence[Mapping[str, Any]]
+Write = UpdateBase | tuple[UpdateBase, Parameters]
+"""An INSERT, UPDATE or DELETE of one of the extension's own tables, alone or with its parameters. A
+statement that is made once, in a module, costs less than one that is made for each run."""
 Watch = Callable[[Sequence[Chunk]], Awaitable[None]]
 """Receives the chunks of one run after they were logged. The last call ends with `Done`, unless the
 server ends first."""

@@ -66,7 +66,11 @@ def joined(extension: Extension, writes: Sequence[Write]) -> Also:
     """Return writes of an extension, those on its own tables alone, for a transaction of the
     store."""
     tables = extension.tables.tables.values() if extension.tables else ()
-    own = [write for write in writes if write.table in tables]
+    own = [
+        write
+        for write in writes
+        if (write[0] if isinstance(write, tuple) else write).table in tables
+    ]
     if len(own) < len(writes) or len(own) > MAX_WRITES:
         named = {"extension": extension.name, "most": MAX_WRITES}
         logger.error(

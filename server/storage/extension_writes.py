@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 from sqlalchemy import Connection, Executable, text
 from sqlalchemy.exc import DBAPIError, InternalError, OperationalError
@@ -13,17 +14,21 @@ from turnstream.server.storage.faults import fault
 logger = logging.getLogger(__name__)
 
 
-def tolerated(source: str, statements: Sequence[Executable]) -> Also:
+Statement = Executable | tuple[Executable, Any]
+"""Alone, or with its parameters."""
+
+
+def tolerated(source: str, statements: Sequence[Statement]) -> Also:
     """Return what executes the statements of an extension, all or none. A mistake in one of them is
     logged, and does not undo the transaction; a fault of the database does."""
     return [partial(_execute, source, statements)] if statements else ()
 
 
-def _execute(source: str, statements: Sequence[Executable], connection: Connection) -> None:
+def _execute(source: str, statements: Sequence[Statement], connection: Connection) -> None:
     try:
         with connection.begin_nested():
             for statement in statements:
-                connection.execute(statement)
+                connection.execute(*(statement if isinstance(statement, tuple) else (statement,)))
             if connection.dialect.name == "postgresql":
                 # Otherwise a deferred constraint would undo the whole transaction at its end.
                 connection.execute(text("SET CONSTRAINTS ALL IMMEDIATE"))

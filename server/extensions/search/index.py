@@ -16,8 +16,9 @@ from sqlalchemy import (
     select,
     tuple_,
 )
+from sqlalchemy.sql.dml import UpdateBase
 
-from turnstream.server.extensions.base import MAX_WRITES, Database, WatchedRun, Write
+from turnstream.server.extensions.base import MAX_WRITES, Database, Parameters, WatchedRun, Write
 from turnstream.server.extensions.search import fts5
 from turnstream.server.extensions.search.tables import followed, texts
 from turnstream.server.extensions.search.words import distinct_words, owner_word
@@ -30,10 +31,11 @@ TITLE = ""
 """In place of a message's id."""
 MAX_TEXT_CHARS = 32_000
 """Characters of a message that are searched."""
-ROWS_AT_ONCE = 500
-"""Rows, or ids, in one statement: an engine binds no more than so many values."""
-FEW_ROWS = 4
-"""Rows of a usual turn: a statement of one row is compiled once, one of several each time."""
+IDS_AT_ONCE = 500
+"""Ids in one statement: an engine binds no more than so many values."""
+
+
+Indexing = tuple[UpdateBase, Parameters]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +84,33 @@ _INDEXED = (
     .where(threads.c.owner == bindparam("of_owner"), threads.c.id == bindparam("of_thread"))
 )
 _KNOWN = select(texts.c.message_id, texts.c.shown_id, texts.c.text).where(*_OF_THREAD)
+_REMOVE = delete(texts).where(
+    *_OF_THREAD, texts.c.message_id.in_(bindparam("message_ids", expanding=True))
+)
+_ADD = insert(texts).inline()
+_HAS_TITLE = (
+    threads.c.owner == bindparam("of_owner"),
+    threads.c.id == bindparam("of_thread"),
+    threads.c.title == bindparam("title"),
+)
+_REMOVE_TITLE = delete(texts).where(
+    *_OF_THREAD, texts.c.message_id == TITLE, select(threads.c.id).where(*_HAS_TITLE).exists()
+)
+_TITLE_ROW = {
+    "owner": bindparam("of_owner", type_=texts.c.owner.type),
+    "thread_id": bindparam("of_thread", type_=texts.c.thread_id.type),
+    "message_id": literal(TITLE),
+    "shown_id": literal(TITLE),
+    "text": bindparam("text", type_=texts.c.text.type),
+    "words": cast(bindparam("words"), texts.c.words.type),
+}
+_ADD_TITLE = insert(texts).from_select(
+    [*_TITLE_ROW], select(*_TITLE_ROW.values()).where(*_HAS_TITLE)
+)
+_FORGET_RUN = delete(followed).where(
+    followed.c.owner == bindparam("of_owner"), followed.c.thread_id == bindparam("of_thread")
+)
+_NOTE_RUN = insert(followed)
 
 
 class SearchIndex:
@@ -175,12 +204,10 @@ def _difference(
 
 def _replacing(
     key: ThreadKey, removed: Collection[str], added: Sequence[MessageText]
-) -> Iterator[Write]:
+) -> Iterator[Indexing]:
     gone = [*removed, *(text.message_id for text in added)]
-    of_thread = texts.c.owner == key.owner, texts.c.thread_id == key.thread_id
-    for start in range(0, len(gone), ROWS_AT_ONCE):
-        some = gone[start : start + ROWS_AT_ONCE]
-        yield delete(texts).where(*of_thread, texts.c.message_id.in_(some))
+    for start in range(0, len(gone), IDS_AT_ONCE):
+        yield _REMOVE, {**_of(key), "message_ids": gone[start : start + IDS_AT_ONCE]}
     mine = owner_word(key.owner)
     rows = [
         {
@@ -193,46 +220,24 @@ def _replacing(
         }
         for text in added
     ]
-    if len(rows) <= FEW_ROWS:
-        yield from (insert(texts).inline().values(row) for row in rows)
-        return
-    for start in range(0, len(rows), ROWS_AT_ONCE):
-        yield insert(texts).inline().values(rows[start : start + ROWS_AT_ONCE])
+    if rows:
+        yield _ADD, rows
 
 
-def _replacing_title(key: ThreadKey, title: str) -> Iterator[Write]:
+def _replacing_title(key: ThreadKey, title: str) -> Iterator[Indexing]:
     """Index a title if the thread still has it when the writes are performed: somebody may have
     renamed it meanwhile."""
-    has_it = (
-        threads.c.owner == key.owner,
-        threads.c.id == key.thread_id,
-        threads.c.title == title,
-    )
-    yield delete(texts).where(
-        texts.c.owner == key.owner,
-        texts.c.thread_id == key.thread_id,
-        texts.c.message_id == TITLE,
-        select(threads.c.id).where(*has_it).exists(),
-    )
     shown = _storable(title)
     words = " ".join([owner_word(key.owner), *distinct_words(shown)])
-    row = {
-        "owner": literal(key.owner),
-        "thread_id": literal(key.thread_id),
-        "message_id": literal(TITLE),
-        "shown_id": literal(TITLE),
-        "text": literal(shown),
-        "words": cast(literal(words), texts.c.words.type),
-    }
-    yield insert(texts).from_select([*row], select(*row.values()).where(*has_it))
+    has_it = {**_of(key), "title": title}
+    yield _REMOVE_TITLE, has_it
+    yield _ADD_TITLE, {**has_it, "text": shown, "words": words}
 
 
-def _noting(key: ThreadKey, run_id: str) -> Iterator[Write]:
+def _noting(key: ThreadKey, run_id: str) -> Iterator[Indexing]:
+    yield _FORGET_RUN, _of(key)
     mine = {"owner": key.owner, "thread_id": key.thread_id}
-    yield delete(followed).where(
-        followed.c.owner == key.owner, followed.c.thread_id == key.thread_id
-    )
-    yield insert(followed).values(**mine, run_id=run_id, indexed_for=key.owner)
+    yield _NOTE_RUN, {**mine, "run_id": run_id, "indexed_for": key.owner}
 
 
 def _put(connection: Connection, thread: Behind, whole: Sequence[MessageText]) -> None:
@@ -252,8 +257,8 @@ def _put(connection: Connection, thread: Behind, whole: Sequence[MessageText]) -
     writes = [*_replacing(key, removed, added), *_noting(key, thread.run_id)]
     if not _has_title(indexed):
         writes += _replacing_title(key, indexed.title)
-    for write in writes:
-        connection.execute(write)
+    for statement, parameters in writes:
+        connection.execute(statement, parameters)
 
 
 def _behind(connection: Connection, limit: int, after: Behind | None) -> Sequence[Behind]:

@@ -20,7 +20,7 @@ from tests.support.contracts.threads import (
 from turnstream.server.extensions.loading import tables_of
 from turnstream.server.extensions.recording import joined
 from turnstream.server.extensions.search import SearchExtension, SearchSettings
-from turnstream.server.extensions.search.index import ROWS_AT_ONCE, Behind, SearchIndex, open_index
+from turnstream.server.extensions.search.index import IDS_AT_ONCE, Behind, SearchIndex, open_index
 from turnstream.server.extensions.search.matching import Place, WordSearch
 from turnstream.server.extensions.search.words import wanted
 from turnstream.server.storage.also import Also
@@ -290,7 +290,7 @@ class SearchContract:
         assert await searched.index.behind(10) == [Behind(THREAD, "r1")]
 
     async def test_a_long_thread_is_indexed_in_few_statements(self, searched: Searched) -> None:
-        texts = said(*(f"word{n}" for n in range(2 * ROWS_AT_ONCE + 1)))
+        texts = said(*(f"word{n}" for n in range(2 * IDS_AT_ONCE + 1)))
         await searched.tell(THREAD, "r1", *(text.text for text in texts))
         assert await searched.found(f"word0 word{len(texts) - 1}") == ["t1"]
         await begin(searched.store, THREAD, "r2")
