@@ -10,7 +10,7 @@ from langchain_core.language_models import LanguageModelInput
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 from langchain_core.runnables import Runnable
 
-from turnstream.graphs import stored
+from turnstream.graphs import app_context, stored
 from turnstream.graphs.answers import client_view
 from turnstream.graphs.budgets import last_step, limit_ended, same_call_again, tool_time_spent
 from turnstream.graphs.calls import StreamedCall, call_ids
@@ -55,7 +55,7 @@ class Agent:
         """
         if fresh_misses(messages):
             return []
-        question = await beside_loop(len(messages), partial(self._question, messages))
+        question = await beside_loop(len(messages), partial(self._question, messages, context))
         history, limits = [*messages, *question.closers], self.limits
         output = ModelOutput(question.call_ids, limits.max_message_bytes, self.provider)
         await ask(self.model, question.prompt, output)
@@ -71,14 +71,16 @@ class Agent:
             ended = last_step(messages, context, self.limits) if calls.goes_on else None
         return [*question.closers, _stored(output, calls, context, ended), *calls.answers]
 
-    def _question(self, messages: Sequence[AnyMessage]) -> _Question:
+    def _question(self, messages: Sequence[AnyMessage], context: TurnContext) -> _Question:
         """All that is read of the whole history, at once."""
         sentence = "The call was left unanswered and is closed."
         closers = close_pending(messages, "not_answered", sentence)
         room = self.limits.max_history_tokens
         history = [*messages, *closers]
         seen = history if self.sees_images else without_images(history)
-        prompt = for_model(seen, self.system_prompt, room, self.provider)
+        said = context.app_context or app_context.of_turn(messages)
+        system_prompt = app_context.behind(self.system_prompt, said)
+        prompt = for_model(seen, system_prompt, room, self.provider)
         return _Question(closers, prompt, call_ids(messages))
 
     def _spent(

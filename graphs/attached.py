@@ -31,6 +31,7 @@ from langgraph.pregel import Pregel
 from langgraph.store.base import BaseStore
 from langgraph.types import Overwrite
 
+from turnstream.graphs.app_context import STATE_KEYS
 from turnstream.graphs.approval_rules import refuse_gated_tools
 from turnstream.graphs.client_state import NOTHING, ClientState
 from turnstream.graphs.context import GraphContext
@@ -107,6 +108,15 @@ class AttachedGraph:
     @property
     def takes_client_tools(self) -> bool:
         return self.context.is_ours
+
+    @property
+    def app_context_keys(self) -> frozenset[str]:
+        """The keys of its input that take the texts of an app, as its adapters name them."""
+        return self.input_names.intersection(STATE_KEYS)
+
+    @property
+    def takes_app_context(self) -> bool:
+        return self.is_built_in or bool(self.app_context_keys)
 
     @property
     def streams_subgraphs(self) -> bool:

@@ -27,6 +27,9 @@ class TurnContext:
     """None: the graph's own."""
     catalogue: Catalogue | None = None
     """The tools as they were when the run began; None: those that the graph was built with."""
+    app_context: str = ""
+    """What the app around the chat says to the model (`graphs.app_context`). Empty: what it said
+    with the message of the turn."""
 
 
 @dataclass(frozen=True, slots=True)

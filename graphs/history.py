@@ -69,8 +69,7 @@ def for_model(
     provider: str | None = None,
 ) -> list[AnyMessage]:
     """Return the messages for a provider's model: the thread's newest whole turns, repaired, behind
-    the system prompt. `max_tokens` is an estimate (four characters a token); the last turn is
-    always whole.
+    the system prompt.
 
     `max_tokens` is an estimate (four characters a token); the last turn is always whole.
     """

@@ -15,13 +15,16 @@ def human_metadata(
     alts: Sequence[str | None] = (),
     *,
     shows_results: bool = False,
+    app_context: str = "",
 ) -> dict[str, Any]:
-    """`sent_at` is a Unix time; with `shows_results` clients see the turn's undeclared results."""
+    """`sent_at` is a Unix time; with `shows_results` clients see the turn's undeclared results.
+    `app_context` is what the app said to the model of the turn (`graphs.app_context`)."""
     results = {"results": "shown"} if shows_results else {}
     before = {"checkpoint_id": checkpoint_id} if checkpoint_id else {}
     moment = {} if sent_at is None else {"sent_at": sent_at}
     shown = {"alts": list(alts)} if any(alts) else {}
-    return {"format": FORMAT, **moment, **before, **shown, **results}
+    said = {"app_context": app_context} if app_context else {}
+    return {"format": FORMAT, **moment, **before, **shown, **results, **said}
 
 
 def is_users(message: HumanMessage) -> bool:
@@ -43,6 +46,11 @@ def sent_at(message: HumanMessage) -> float | None:
 def shows_results(message: HumanMessage | None) -> bool:
     """Whether the turn of the message began where undeclared results were shown."""
     return message is not None and message.response_metadata.get("results") == "shown"
+
+
+def app_context(message: HumanMessage) -> str:
+    said = message.response_metadata.get("app_context")
+    return said if isinstance(said, str) else ""
 
 
 def named(messages: Iterable[AnyMessage], id: str) -> HumanMessage | None:

@@ -298,7 +298,10 @@ async def _wired(
         catalogue=catalogue,
         tool_limits=settings.limits,
         body_limits=BodyLimits(
-            settings.max_message_chars, settings.max_images, settings.max_image_bytes
+            settings.max_message_chars,
+            settings.max_images,
+            settings.max_image_bytes,
+            settings.takes_app_context,
         ),
         bodies=callers_bodies(
             settings.max_body_bytes,

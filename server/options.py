@@ -22,8 +22,8 @@ GROUPS: Mapping[str, Sequence[str]] = {
         "max_connections",
     ),
     "Graph": (
-        *("graph", "context", "client_context", "client_state", "hidden_nodes"),
-        *("removed_messages", "undeclared_results", "system_prompt"),
+        *("graph", "context", "client_context", "client_state", "app_context"),
+        *("hidden_nodes", "removed_messages", "undeclared_results", "system_prompt"),
     ),
     "Models": (
         *("model", "models", "title_model", "openai_api_key", "openai_base_url", "image_models"),

@@ -66,6 +66,11 @@ class Settings(ModelSettings, StorageSettings, UserSettings):
         description="names in the graph's context, configurable values and input that clients may "
         "set, comma-separated",
     )
+    app_context: Literal["use", "ignore"] | None = Field(
+        None,
+        description="texts of the app around the chat, which front ends bring for the model: 'use' "
+        "or 'ignore' them; unset: used while TURNSTREAM_AUTH is unset",
+    )
     client_state: Annotated[tuple[str, ...], NoDecode] = Field(
         (),
         description="keys of the graph's state that clients see beside the messages, "
@@ -240,6 +245,12 @@ class Settings(ModelSettings, StorageSettings, UserSettings):
             )
         self.system_prompt = read_prompt(self.system_prompt)
         return self
+
+    @property
+    def takes_app_context(self) -> bool:
+        if self.app_context:
+            return self.app_context == "use"
+        return "auth" not in self.model_fields_set
 
     @property
     def shown_results(self) -> Undeclared:

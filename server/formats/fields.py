@@ -61,6 +61,8 @@ class BodyLimits:
     """Bound of one message."""
     max_image_bytes: int = 8_000_000
     """Bound of the `data:` URLs of one message's images, together."""
+    takes_app_context: bool = True
+    """False: texts of an app for the model have no effect."""
 
 
 def shown(value: Any) -> str:

@@ -163,6 +163,9 @@ class Chat(HTTPEndpoint):
             run = await state["runs"].start(
                 principal(request), turn.request, turn.wire_format.name, key
             )
+            graph = state["graphs"].checkpoints(run.header.graph).attached
+            if turn.request.app_context and not graph.takes_app_context:
+                ignored = ignored_header([*turn.ignored, "context"])
             if not detached:
                 with stream_refusals(run):
                     return await stream_run(

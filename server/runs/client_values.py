@@ -1,8 +1,10 @@
 """The values that a client may set of a graph's context, configurable values and input."""
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from typing import Any
 
+from turnstream.graphs.app_context import of_state
 from turnstream.graphs.attached import AttachedGraph
 from turnstream.server.turns.requests import InvalidRequest, TurnRequest
 
@@ -51,6 +53,18 @@ def check_values(request: TurnRequest, graph: AttachedGraph, allowed: Collection
             "invalid_context",
             f"The graph does not take these values of its context: {given_names}.",
         ) from None
+
+
+def with_app_context(request: TurnRequest, graph: AttachedGraph) -> TurnRequest:
+    """Return the request with the app's texts where its graph takes them: the built-in one in its
+    prompt, one of somebody's own in a key of its input."""
+    if graph.is_built_in or not request.app_context:
+        return request
+    has_input = request.message or request.branch or request.values.input
+    keys = graph.app_context_keys if has_input else ()
+    said = dict.fromkeys(keys, of_state(request.app_context))
+    values = replace(request.values, input={**request.values.input, **said})
+    return replace(request, app_context=(), values=values)
 
 
 def allowed_names(graph: AttachedGraph, allowed: Collection[str]) -> Mapping[str, list[str]]:

@@ -20,6 +20,7 @@ from langgraph.types import Command
 
 from turnstream.graphs import stored, stored_user
 from turnstream.graphs.answers import client_view, failed
+from turnstream.graphs.app_context import block
 from turnstream.graphs.result_view import shows_marked
 from turnstream.graphs.state import add_messages_in_order
 from turnstream.server.extensions.base import Branching
@@ -177,7 +178,7 @@ def plan(
             "the decision starts has ended.",
         )
     if request.message:
-        human = _human(request.message, state)
+        human = _human(request.message, state, block(request.app_context))
     elif point and point.message:
         human = point.message
     elif request.is_input_alone:
@@ -253,7 +254,7 @@ def _awaits_person(call: ToolCall, state: ThreadState) -> bool:
     return state.dispositions.get(call["id"] or "") in ("client", "approval")
 
 
-def _human(message: UserMessage, state: ThreadState) -> HumanMessage:
+def _human(message: UserMessage, state: ThreadState, app_context: str) -> HumanMessage:
     id = message.id or f"msg_{uuid4().hex[:16]}"
     if any(known.id == id for known in state.shown):
         raise InvalidRequest(
@@ -271,7 +272,11 @@ def _human(message: UserMessage, state: ThreadState) -> HumanMessage:
         content = message.text
     alts = [item.alt for item in message.content if isinstance(item, ImageContent)]
     metadata = stored_user.human_metadata(
-        state.checkpoint_id, time.time(), alts, shows_results=shows_marked(state.results)
+        state.checkpoint_id,
+        time.time(),
+        alts,
+        shows_results=shows_marked(state.results),
+        app_context=app_context,
     )
     return HumanMessage(content=content, id=id, response_metadata=metadata)
 

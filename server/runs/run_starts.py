@@ -4,13 +4,14 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 from uuid import uuid4
 
+from turnstream.graphs.app_context import block
 from turnstream.graphs.classify import Classifier
 from turnstream.graphs.context import TurnContext
 from turnstream.graphs.rights import UNENFORCED
 from turnstream.server.runs.approvals import Decider
 from turnstream.server.runs.claims import NewRun, new_run_id
 from turnstream.server.runs.client_tools import as_ui_tools
-from turnstream.server.runs.client_values import check_values
+from turnstream.server.runs.client_values import check_values, with_app_context
 from turnstream.server.runs.graph_user import GraphUser
 from turnstream.server.runs.prepare import prepare
 from turnstream.server.runs.served_graphs import ServedGraphs
@@ -76,6 +77,7 @@ class RunStarts:
         await check_version(request, run, checkpoints)
         self.models.check(request, checkpoints.attached, rights)
         check_values(request, checkpoints.attached, settings.client_values)
+        request = with_app_context(request, checkpoints.attached)
         client_tools = as_ui_tools(request.client_tools, catalogue)
         rights = narrowed(rights, request, run.thread, checkpoints.attached, catalogue)
         user = GraphUser.of(rights.principal)
@@ -104,7 +106,15 @@ class RunStarts:
             graph=graph,
             wire_format=wire_format,
             plan=plan,
-            context=TurnContext(run.run_id, client_tools, rights, user, model, offered),
+            context=TurnContext(
+                run.run_id,
+                client_tools,
+                rights,
+                user,
+                model,
+                offered,
+                block(request.app_context),
+            ),
             rights=rights,
             values=request.values,
             classifier=replace(

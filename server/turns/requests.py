@@ -96,6 +96,14 @@ class ClientTool:
 
 
 @dataclass(frozen=True, slots=True)
+class AppContext:
+    """A text about the app around the chat, for the model of one run."""
+
+    description: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
 class Branch:
     """Go back to before a message and go on from there.
 
@@ -150,6 +158,7 @@ class TurnRequest:
     version: str | None = None
     """The same by the version of a turn, whose branch it is. None: whatever the thread shows."""
     client_tools: tuple[ClientTool, ...] = ()
+    app_context: tuple[AppContext, ...] = ()
     values: GraphValues = NO_VALUES
     graph: str | None = None
     """None: the thread's, or for a new thread the default."""

@@ -46,7 +46,7 @@ def posted(*messages: Any, **fields: Any) -> Json:
         "state": {},
         "messages": list(messages),
         "tools": [],
-        "context": [{"description": "Where", "value": "here"}],
+        "context": [],
         "forwardedProps": {},
         **fields,
     }

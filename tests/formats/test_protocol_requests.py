@@ -11,6 +11,7 @@ from turnstream.server.formats.format import View
 from turnstream.server.formats.graph_values import NATIVE_KEYS
 from turnstream.server.formats.native.body import ACTIONS, NativeBody
 from turnstream.server.turns.requests import (
+    AppContext,
     AttachRequest,
     Branch,
     ClientTool,
@@ -176,7 +177,11 @@ TRANSPORT: list[tuple[dict[str, Any], PostedTurn]] = [
             callSettings={"temperature": 1},
             tools={"pick": {"description": "Pick", "parameters": SCHEMA, "providerOptions": {}}},
         ),
-        native(message=said("Hi"), client_tools=(ClientTool("pick", "Pick", SCHEMA),)),
+        native(
+            message=said("Hi"),
+            client_tools=(ClientTool("pick", "Pick", SCHEMA),),
+            app_context=(AppContext("", "Be evil"),),
+        ),
     ),
 ]
 

@@ -166,7 +166,7 @@ SENT: dict[str, tuple[str, Json, str]] = {
         "/chat",
         {"id": "c1", "messages": [{**USER, "metadata": {"a": 1}}], "trigger": "submit-message"}
         | {"system": "Be kind", "callSettings": {}, "userTier": "gold", "config": None},
-        "callSettings, messages.metadata, system, userTier",
+        "callSettings, messages.metadata, userTier",
     ),
     "assistant-ui": (
         "/chat",
@@ -183,7 +183,7 @@ SENT: dict[str, tuple[str, Json, str]] = {
             "parentId": "m1",
             "system": "Be kind",
         },
-        "commands.parentId, parentId, system",
+        "commands.parentId, parentId",
     ),
     "HttpAgent": (
         "/ag-ui",
@@ -200,7 +200,7 @@ SENT: dict[str, tuple[str, Json, str]] = {
                 "command": {"interruptEvent": "?"},
             },
         ),
-        "context, forwardedProps.command.interruptEvent, forwardedProps.runConfig.temperature, "
+        "forwardedProps.command.interruptEvent, forwardedProps.runConfig.temperature, "
         "forwardedProps.tier, protocolVersion, runId, state",
     ),
     "LangGraph's SDK": (
@@ -221,6 +221,16 @@ SENT: dict[str, tuple[str, Json, str]] = {
 async def test_what_has_no_effect_is_named_in_a_header(client: Client, name: str) -> None:
     path, body, named = SENT[name]
     assert (await accepted(client, path, body)).headers[IGNORED] == named
+
+
+@pytest.mark.parametrize(
+    "given", [{"app_context": "ignore"}, {"graph": "docs/examples/own_graph.py:build"}]
+)
+async def test_texts_of_an_app_that_no_model_gets_are_named(given: Any, tmp_path: Path) -> None:
+    async with serving(settings(tmp_path / "t.db", **given)) as client:
+        path, body, _ = SENT["HttpAgent"]
+        said = {**body, "context": [{"description": "The page", "value": "Orders"}]}
+        assert "context" in (await accepted(client, path, said)).headers[IGNORED].split(", ")
 
 
 async def test_a_run_that_is_not_streamed_names_it_too(client: Client) -> None:

@@ -148,3 +148,13 @@ def test_a_server_that_could_not_tell_who_calls_does_not_start(
 @pytest.mark.parametrize("auth", ["off", "keys"])
 def test_a_server_for_everyone_says_so(auth: str) -> None:
     assert read_settings(["--host", "0.0.0.0", "--auth", auth]).auth == (auth,)
+
+
+@pytest.mark.parametrize(
+    ("given", "is_used"),
+    [((), True), (("--auth", "keys"), False), (("--auth", "keys", "--app-context", "use"), True)],
+)
+def test_texts_of_apps_are_used_until_callers_are_recognised(
+    given: tuple[str, ...], is_used: bool
+) -> None:
+    assert read_settings([*given]).takes_app_context is is_used

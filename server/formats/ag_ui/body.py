@@ -10,11 +10,19 @@ stood beside it. So does the `resume` in its `command`, with which CopilotKit up
 """
 
 from collections.abc import Mapping, MutableMapping, Sequence
+from itertools import chain
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, ConfigDict, Field, WithJsonSchema, model_validator
 
-from turnstream.server.formats import body_schemas, content, fields, graph_values, tool_fields
+from turnstream.server.formats import (
+    app_context,
+    body_schemas,
+    content,
+    fields,
+    graph_values,
+    tool_fields,
+)
 from turnstream.server.formats.ag_ui.snapshot import approval_of
 from turnstream.server.formats.body_schemas import NOTHING, Schema, ref, variant
 from turnstream.server.formats.fields import BodyLimits, CamelFields, read, without_effect
@@ -30,7 +38,7 @@ OF_BODY = ("context", "resume", "thread_id")
 OF_PROPS = (*fields.keys(graph_values.OfGraph), "edit", "message", "thread_id")
 """The keys of a native body that `forwardedProps` may have: an app has props of its own."""
 _PASSED_OVER = ("activity", "developer", "reasoning", "system")
-"""Roles that say nothing new at the end of the messages."""
+"""Roles that are no turn of the user at the end of the messages."""
 _REMEDIES = {"client_tools": "send tools"}
 _OUTSIDE_PROPS = {
     **dict.fromkeys(fields.keys(graph_values.OfGraph), "send it in forwardedProps"),
@@ -144,6 +152,7 @@ class AgentInput(CamelFields):
     thread_id: fields.ThreadId | None = None
     same_thread_id: fields.ThreadId | None = Field(None, alias="thread_id")
     tools: tool_fields.ToolList[AgentTool] | None = None
+    context: Any = Field(None, description="Texts of the app for the model.")
     resume: Annotated[list[ResumeEntry], fields.FirstFault()] | None = None
     forwarded_props: Any = None
 
@@ -159,6 +168,8 @@ def parse(body: Mapping[str, Any], limits: BodyLimits) -> Parsed:
     approvals, values = _resume(asked.resume or (), limits, has_message=message is not None)
     # Beside a resume the last message is the one that led to the question.
     new = None if approvals or values else message
+    said = chain(app_context.of_context(asked.context), app_context.of_messages(asked.messages))
+    texts, passed_over = app_context.taken(said, limits)
     turn = of_graph.request(
         has_history=True,
         thread_id=graph_values.one_thread(asked.thread_id, asked.same_thread_id),
@@ -168,9 +179,10 @@ def parse(body: Mapping[str, Any], limits: BodyLimits) -> Parsed:
         approvals=approvals,
         answers_are_copies=True,
         client_tools=tool_fields.listed_tools(asked.tools),
+        app_context=texts,
         resume=requests.Resume(values) if values else None,
     )
-    return Parsed(turn, asked.messages, [*without_effect(body, AgentInput), *ignored])
+    return Parsed(turn, asked.messages, [*without_effect(body, AgentInput), *ignored, *passed_over])
 
 
 def _of_graph(given: Any) -> tuple[Mapping[str, Any], list[str]]:

@@ -9,11 +9,19 @@ has. A `data-*` part of a user's message has no effect.
 """
 
 from collections.abc import Mapping, MutableMapping
+from itertools import chain
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
-from turnstream.server.formats import body_schemas, content, fields, graph_values, tool_fields
+from turnstream.server.formats import (
+    app_context,
+    body_schemas,
+    content,
+    fields,
+    graph_values,
+    tool_fields,
+)
 from turnstream.server.formats import metadata_schemas as meta
 from turnstream.server.formats.body_schemas import NOTHING, Schema, choice, ref, some, variant
 from turnstream.server.formats.fields import BodyLimits, CamelFields, read, shown, without_effect
@@ -107,6 +115,7 @@ class AiSdkBody(graph_values.OfGraph):
     ) = None
     message_id: fields.HeldMessageId | None = Field(None, alias="messageId")
     tools: tool_fields.ToolsByName | None = None
+    system: Any = Field(None, description="A text of the app for the model.")
 
 
 def parse(body: Mapping[str, Any], limits: BodyLimits) -> Parsed:
@@ -120,13 +129,16 @@ def parse(body: Mapping[str, Any], limits: BodyLimits) -> Parsed:
     where = "message"
     if asked.messages is not None:
         end, where = (asked.messages or [None])[-1], f"messages[{len(asked.messages) - 1}]"
+    said = chain(app_context.of_text(asked.system), app_context.of_messages(asked.messages))
+    texts, passed_over = app_context.taken(said, limits)
     turn = asked.request(
         has_history=True,
         thread_id=graph_values.one_thread(asked.id, asked.thread_id),
         client_tools=tool_fields.named_tools(asked.tools),
+        app_context=texts,
         **_turn(asked, end, where, limits),
     )
-    ignored = without_effect(body, AiSdkBody)
+    ignored = [*without_effect(body, AiSdkBody), *passed_over]
     match end:
         case {"role": "user", "parts": list(parts)}:
             ignored += without_effect(end, LastUserMessage, "messages.")

@@ -7,11 +7,19 @@ changes with every page load.
 """
 
 from collections.abc import Mapping, MutableMapping
+from dataclasses import replace
 from typing import Annotated, Any, Literal, get_args
 
 from pydantic import Field
 
-from turnstream.server.formats import body_schemas, content, fields, graph_values, tool_fields
+from turnstream.server.formats import (
+    app_context,
+    body_schemas,
+    content,
+    fields,
+    graph_values,
+    tool_fields,
+)
 from turnstream.server.formats import metadata_schemas as meta
 from turnstream.server.formats.body_schemas import NOTHING, Schema, choice, nullable, variant
 from turnstream.server.formats.fields import BodyLimits, CamelFields, read, without_effect
@@ -51,6 +59,7 @@ class CommandsBody(graph_values.OfGraph):
     commands: Annotated[list[Command], fields.FirstFault()]
     state: dict[str, Any] | None = None
     tools: tool_fields.ToolsByName | None = None
+    system: Any = Field(None, description="A text of the app for the model.")
     client_thread_id: Any = Field(None, alias="threadId")
     thread_id: Any = None
 
@@ -64,7 +73,9 @@ def parse(body: Mapping[str, Any], limits: BodyLimits) -> Parsed:
     view, ignored = (asked.state or {}) if has_state else None, _ignored(body, asked)
     if not asked.commands and asked.resume is None:
         return Parsed(AttachRequest(_thread_id(asked)), view, ignored)
-    return Parsed(_turn(asked, limits), view, ignored)
+    texts, passed_over = app_context.taken(app_context.of_text(asked.system), limits)
+    turn = replace(_turn(asked, limits), app_context=texts)
+    return Parsed(turn, view, [*ignored, *passed_over])
 
 
 def _turn(asked: CommandsBody, limits: BodyLimits) -> TurnRequest:
