@@ -18,6 +18,7 @@ from turnstream.graphs.loading import BUILT_IN, load, open_graphs
 from turnstream.graphs.project_file import ConfigurableHeaders, ProjectFile, project_file
 from turnstream.graphs.rights import UNENFORCED
 from turnstream.server.authentication import open_authentication
+from turnstream.server.callers.principal import LOCAL
 from turnstream.server.extensions.base import Extension
 from turnstream.server.extensions.built_in import BUILT_IN as OUR_EXTENSIONS
 from turnstream.server.extensions.loading import (
@@ -30,6 +31,9 @@ from turnstream.server.extensions.loading import (
 )
 from turnstream.server.extensions.opened import Status, open_all
 from turnstream.server.extensions.recording import in_order
+from turnstream.server.extensions.users.authentication import Authentication
+from turnstream.server.extensions.users.failed_logins import FailedLogins
+from turnstream.server.extensions.users.policy import Policy, open_policy
 from turnstream.server.formats import FORMATS, BodyLimits, Formats
 from turnstream.server.graph_resources import open_graph_store, open_model, open_models
 from turnstream.server.http.bodies import anonymous_bodies, callers_bodies
@@ -61,10 +65,6 @@ from turnstream.server.storage.sharing import open_shared_counters, open_sharing
 from turnstream.server.storage.workers import Workers
 from turnstream.server.tool_sources import open_tools
 from turnstream.server.upkeep import upkeep
-from turnstream.server.users.authentication import Authentication
-from turnstream.server.users.failed_logins import FailedLogins
-from turnstream.server.users.policy import Policy, open_policy
-from turnstream.server.users.principal import LOCAL
 from turnstream.tools.builtin import CATALOGUE
 from turnstream.tools.catalogue import Catalogue
 from turnstream.tools.contract import Disposition

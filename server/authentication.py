@@ -4,13 +4,17 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 
 from turnstream.graphs.user_modules import own_object
+from turnstream.server.callers.principal import AuthSetupError
+from turnstream.server.extensions.users.authentication import (
+    Authentication,
+    AuthFunction,
+    TokenVerifier,
+)
+from turnstream.server.extensions.users.proxies import ProxyHeaders, networks
 from turnstream.server.project import file_with_auth, project_folders
 from turnstream.server.settings import Settings
 from turnstream.server.storage.opened import ServerStore
 from turnstream.server.user_settings import NAMED
-from turnstream.server.users.authentication import Authentication, AuthFunction, TokenVerifier
-from turnstream.server.users.principal import AuthSetupError
-from turnstream.server.users.proxies import ProxyHeaders, networks
 
 
 @asynccontextmanager
@@ -21,9 +25,9 @@ async def open_authentication(
     if not settings.authenticates:
         yield None
         return
-    from turnstream.server.storage.credential_store import SqlCredentialStore
-    from turnstream.server.users.keys import ApiKeys
-    from turnstream.server.users.sessions import Sessions
+    from turnstream.server.extensions.users.credential_store import SqlCredentialStore
+    from turnstream.server.extensions.users.keys import ApiKeys
+    from turnstream.server.extensions.users.sessions import Sessions
 
     credentials = SqlCredentialStore(store)
     async with AsyncExitStack() as opened:
@@ -38,7 +42,7 @@ async def open_authentication(
 
 
 async def _token_verifier(settings: Settings, opened: AsyncExitStack) -> TokenVerifier:
-    from turnstream.server.users.tokens import TokenSettings, open_token_verifier
+    from turnstream.server.extensions.users.tokens import TokenSettings, open_token_verifier
 
     return await opened.enter_async_context(
         open_token_verifier(
@@ -73,6 +77,6 @@ def _own_function(settings: Settings) -> AuthFunction | None:
     except Exception as error:
         reason = f"{type(error).__name__}: {error}"
         raise AuthSetupError(f"{source}: {names[0]} cannot be loaded ({reason})") from error
-    from turnstream.server.users.own_function import OwnFunction
+    from turnstream.server.extensions.users.own_function import OwnFunction
 
     return OwnFunction(names[0], target, source, refuses_rules=bool(file and not settings.policy))

@@ -25,6 +25,7 @@ from turnstream.graphs.faults import GraphError
 from turnstream.graphs.model_options import ModelSetupError
 from turnstream.server.announcement import announce, is_loopback
 from turnstream.server.app import create_app
+from turnstream.server.callers.principal import AuthSetupError
 from turnstream.server.connections import ConnectionLimits
 from turnstream.server.extensions.base import Extension, ExtensionError
 from turnstream.server.extensions.built_in import BUILT_IN, ServerSettings
@@ -37,7 +38,6 @@ from turnstream.server.serving import Server, with_state
 from turnstream.server.settings import Settings
 from turnstream.server.settings_faults import faults
 from turnstream.server.storage.interfaces import StorageError
-from turnstream.server.users.principal import AuthSetupError
 from turnstream.tools.contract import CatalogueError
 
 PROJECT_FILE = "langgraph.json"

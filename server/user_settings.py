@@ -12,7 +12,7 @@ from pydantic import (
 )
 from pydantic_settings import BaseSettings, NoDecode
 
-from turnstream.server.users.proxies import networks
+from turnstream.server.extensions.users.proxies import networks
 
 OFF = "off"
 NAMED = ("keys", "jwt", "header")

@@ -6,9 +6,9 @@ from typing import Any
 
 from turnstream.server.commands.command import Command, add_command
 from turnstream.server.extensions.commands import CommandError, moment, shown_time, write_table
-from turnstream.server.storage.credential_store import SqlCredentialStore
+from turnstream.server.extensions.users.credential_store import SqlCredentialStore
+from turnstream.server.extensions.users.keys import new_key
 from turnstream.server.turns.audit_records import AuditRecord
-from turnstream.server.users.keys import new_key
 
 
 def add_to(groups: Any) -> None:

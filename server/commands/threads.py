@@ -3,12 +3,12 @@
 import sys
 from typing import Any
 
+from turnstream.server.callers.principal import check_id
 from turnstream.server.commands.command import Command, add_command
 from turnstream.server.extensions.commands import CommandError
 from turnstream.server.storage.also import Also
 from turnstream.server.storage.ownership import assign
 from turnstream.server.turns.audit_records import AuditRecord
-from turnstream.server.users.principal import check_id
 
 
 def add_to(groups: Any) -> None:

@@ -7,11 +7,11 @@ from typing import Any, cast
 from starlette.requests import Request
 from starlette.types import Scope
 
+from turnstream.server.callers.principal import Principal
 from turnstream.server.http.authenticated import PRINCIPAL
 from turnstream.server.http.state import ApiRequest
 from turnstream.server.http.thread_listing import ThreadEntryJson, shown
 from turnstream.server.turns.header import ThreadKey
-from turnstream.server.users.principal import Principal
 
 METHODS = ("GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE")
 """Any other is named `other`: a method is a word of the caller's."""

@@ -13,6 +13,8 @@ from starlette.endpoints import HTTPEndpoint
 from starlette.responses import JSONResponse, Response
 from typing_extensions import TypedDict
 
+from turnstream.server.extensions.users.policy import Forbidden
+from turnstream.server.extensions.users.rights import LimitExceeded
 from turnstream.server.formats import DEFAULT, BodyLimits, approval_body
 from turnstream.server.http.operations import (
     TEXT,
@@ -33,8 +35,6 @@ from turnstream.server.storage.interfaces import WaitingApproval
 from turnstream.server.turns.header import LOCAL_OWNER
 from turnstream.server.turns.problem_codes import CAPACITY, STORAGE, pick
 from turnstream.server.turns.requests import InvalidRequest, TurnRequest
-from turnstream.server.users.policy import Forbidden
-from turnstream.server.users.rights import LimitExceeded
 
 MAX_CALLS = 100
 """Largest page."""

@@ -4,10 +4,10 @@ from typing import Any
 
 from starlette.requests import Request
 
+from turnstream.server.callers.principal import Principal
 from turnstream.server.http.state import ApiRequest, principal
 from turnstream.server.storage.also import Also
 from turnstream.server.turns.audit_records import AuditEvent, AuditRecord
-from turnstream.server.users.principal import Principal
 
 
 def joining(request: ApiRequest, event: AuditEvent, caller: Principal, **values: Any) -> Also:

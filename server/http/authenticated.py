@@ -16,17 +16,17 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from turnstream.graphs.project_file import ConfigurableHeaders
-from turnstream.server.http.guard import SAFE_METHODS
-from turnstream.server.http.problems import SOON, Problem, problem
-from turnstream.server.http.proxies import PEER
-from turnstream.server.users.authentication import Authentication, Credentials
-from turnstream.server.users.failed_logins import FailedLogins
-from turnstream.server.users.principal import (
+from turnstream.server.callers.principal import (
     LOCAL,
     AuthenticationUnavailable,
     Principal,
     Unauthenticated,
 )
+from turnstream.server.extensions.users.authentication import Authentication, Credentials
+from turnstream.server.extensions.users.failed_logins import FailedLogins
+from turnstream.server.http.guard import SAFE_METHODS
+from turnstream.server.http.problems import SOON, Problem, problem
+from turnstream.server.http.proxies import PEER
 
 PRINCIPAL = "principal"
 COOKIE, SECURE_COOKIE = "turnstream_session", "__Host-turnstream_session"

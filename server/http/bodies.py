@@ -7,11 +7,11 @@ from typing import Any, TypeVar
 
 from starlette.requests import ClientDisconnect, Request
 
+from turnstream.server.callers.addresses import client_at
+from turnstream.server.callers.principal import Principal
 from turnstream.server.http.authenticated import PRINCIPAL
 from turnstream.server.http.byte_budget import ByteBudget, Share, callers_budget
 from turnstream.server.http.problems import Problem
-from turnstream.server.users.client_address import client_at
-from turnstream.server.users.principal import Principal
 from turnstream.tools import strict_json
 from turnstream.tools.json_size import ValueCount
 

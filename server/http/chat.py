@@ -11,6 +11,7 @@ from starlette.endpoints import HTTPEndpoint
 from starlette.responses import JSONResponse, Response
 from typing_extensions import TypedDict
 
+from turnstream.server.extensions.users.rights import LimitExceeded
 from turnstream.server.formats import (
     DEFAULT,
     BodyFormat,
@@ -38,7 +39,6 @@ from turnstream.server.storage.interfaces import StorageUnavailable, ThreadRunSt
 from turnstream.server.turns.header import ThreadKey
 from turnstream.server.turns.problem_codes import BODY_FIELDS, START, STORAGE, VERSION, pick
 from turnstream.server.turns.requests import AttachRequest, IdempotencyKey, InvalidRequest
-from turnstream.server.users.rights import LimitExceeded
 
 MAX_KEY_CHARS = 255
 IGNORED, MAX_IGNORED, MAX_IGNORED_CHARS = "X-Turnstream-Ignored", 20, 48

@@ -21,6 +21,7 @@ from weakref import WeakKeyDictionary
 
 from starlette.responses import Response
 
+from turnstream.server.extensions.users.rights import Rights
 from turnstream.server.formats import WireFormat
 from turnstream.server.formats.format import Encoder, NamedEvent, StreamContext, View
 from turnstream.server.http.byte_budget import ByteBudget
@@ -32,7 +33,6 @@ from turnstream.server.runs.reader import LoggedRun
 from turnstream.server.storage.run_logs import Batch, RunLog
 from turnstream.server.turns.chunks import Chunk, Done, Error
 from turnstream.server.turns.codec import Unknown
-from turnstream.server.users.rights import Rights
 from turnstream.tools.threads import beside_loop
 
 JSON = "application/json"

@@ -8,8 +8,10 @@ from starlette.endpoints import HTTPEndpoint
 from starlette.responses import JSONResponse, Response
 from typing_extensions import TypedDict
 
+from turnstream.server.callers.principal import Method, Principal, Unauthenticated
 from turnstream.server.extensions.base import Extension
 from turnstream.server.extensions.recording import overriding
+from turnstream.server.extensions.users.policy import Forbidden
 from turnstream.server.http.audited import joining
 from turnstream.server.http.authenticated import (
     check_origin,
@@ -24,8 +26,6 @@ from turnstream.server.http.personal_data import delete_all
 from turnstream.server.http.problems import Problem, problem
 from turnstream.server.http.state import ApiRequest, principal
 from turnstream.server.turns.problem_codes import CREDENTIALS, STORAGE, pick
-from turnstream.server.users.policy import Forbidden
-from turnstream.server.users.principal import Method, Principal, Unauthenticated
 
 MAX_CREDENTIAL_CHARS = 10_000
 _COOKIE = ("Set-Cookie",)

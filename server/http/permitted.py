@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from turnstream.server.extensions.users.policy import Policy
 from turnstream.server.http.authenticated import PRINCIPAL
-from turnstream.server.users.policy import Policy
 
 RIGHTS = "rights"
 

@@ -2,11 +2,11 @@
 
 from typing import Any
 
+from turnstream.server.callers.principal import Principal
 from turnstream.server.http.audited import joining
 from turnstream.server.http.problems import problem
 from turnstream.server.http.state import ApiRequest, principal
 from turnstream.server.turns.header import ThreadKey
-from turnstream.server.users.principal import Principal
 
 PAGE = 100
 

@@ -16,6 +16,8 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from turnstream.server.extensions.base import Refusal
+from turnstream.server.extensions.users.policy import Forbidden
+from turnstream.server.extensions.users.rights import LimitExceeded
 from turnstream.server.http.problems import (
     SHUTTING_DOWN,
     SOON,
@@ -32,8 +34,6 @@ from turnstream.server.runs.shutdown import ShuttingDown
 from turnstream.server.runs.thread_version import ThreadChanged, UnknownThread
 from turnstream.server.storage.interfaces import StorageFault, StorageUnavailable
 from turnstream.server.turns.requests import InvalidRequest
-from turnstream.server.users.policy import Forbidden
-from turnstream.server.users.rights import LimitExceeded
 
 logger = logging.getLogger(__name__)
 

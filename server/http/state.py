@@ -7,8 +7,13 @@ from starlette.requests import Request
 
 from turnstream.graphs.limits import Limits
 from turnstream.graphs.project_file import ConfigurableHeaders
+from turnstream.server.callers.principal import Principal
 from turnstream.server.extensions.base import Extension
 from turnstream.server.extensions.recording import AuditRecorder
+from turnstream.server.extensions.users.authentication import Authentication
+from turnstream.server.extensions.users.failed_logins import FailedLogins
+from turnstream.server.extensions.users.policy import Policy
+from turnstream.server.extensions.users.rights import Rights
 from turnstream.server.formats import BodyLimits, Formats
 from turnstream.server.http.bodies import Bodies
 from turnstream.server.http.byte_budget import ByteBudget
@@ -21,11 +26,6 @@ from turnstream.server.storage.deletions import DeletionStore
 from turnstream.server.storage.search import Search
 from turnstream.server.storage.unavailable import Database
 from turnstream.server.turns.header import ThreadKey
-from turnstream.server.users.authentication import Authentication
-from turnstream.server.users.failed_logins import FailedLogins
-from turnstream.server.users.policy import Policy
-from turnstream.server.users.principal import Principal
-from turnstream.server.users.rights import Rights
 from turnstream.tools.current import CurrentCatalogue
 
 

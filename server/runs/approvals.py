@@ -12,12 +12,12 @@ from turnstream.graphs.answers import failed
 from turnstream.graphs.approvals import asked_at, asked_in, open_question, with_decisions
 from turnstream.graphs.classify import check_args
 from turnstream.graphs.stored_approvals import AskedApproval, Decision
+from turnstream.server.callers.principal import Principal
 from turnstream.server.runs.approval_view import decided_approval
 from turnstream.server.runs.client_answers import decisions_in
 from turnstream.server.runs.thread_state import ThreadState
 from turnstream.server.turns.chunks import Approval, ToolApproval
 from turnstream.server.turns.requests import ApprovalAnswer, InvalidRequest, TurnRequest
-from turnstream.server.users.principal import Principal
 from turnstream.tools.catalogue import Catalogue
 from turnstream.tools.strict_json import read_storable, write
 

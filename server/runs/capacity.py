@@ -3,9 +3,9 @@
 import time
 from collections import deque
 
+from turnstream.server.extensions.users.rights import LimitExceeded, Rights
 from turnstream.server.runs.claims import Claims
 from turnstream.server.runs.other_workers import OtherWorkers
-from turnstream.server.users.rights import LimitExceeded, Rights
 
 NEW_THREADS_SECONDS = 60.0
 

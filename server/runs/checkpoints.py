@@ -18,6 +18,7 @@ from turnstream.graphs.attached import ENTRY, AttachedGraph, Graph, RunFactory
 from turnstream.graphs.context import TurnContext
 from turnstream.graphs.dispositions import Fallback, all_carry, of_history
 from turnstream.graphs.factories import AUTH_USER
+from turnstream.server.extensions.users.rights import Rights
 from turnstream.server.runs.branches import BranchPoint
 from turnstream.server.runs.graph_user import as_caller
 from turnstream.server.runs.interrupts import asked, breakpoints, takes_bare_answer
@@ -30,7 +31,6 @@ from turnstream.server.storage.removed_messages import RemovedMessage
 from turnstream.server.turns.chunks import Interrupt
 from turnstream.server.turns.header import ThreadKey
 from turnstream.server.turns.requests import NO_VALUES, GraphValues
-from turnstream.server.users.rights import Rights
 from turnstream.tools.threads import beside_loop
 
 MAX_LEFT_BRANCHES = 20

@@ -11,9 +11,9 @@ from langchain_core.runnables import RunnableConfig
 from turnstream.graphs.attached import AttachedGraph
 from turnstream.graphs.denials import Denials
 from turnstream.graphs.factories import AUTH_USER
+from turnstream.server.callers.principal import Principal
+from turnstream.server.extensions.users.rights import Rights
 from turnstream.server.runs.progress import DispatchedEvents
-from turnstream.server.users.principal import Principal
-from turnstream.server.users.rights import Rights
 
 RESERVED = ("thread_id", "checkpoint", "langgraph", "__", "messages")
 """Beginnings of names that mean something to LangGraph among configurable values."""

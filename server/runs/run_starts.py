@@ -8,6 +8,8 @@ from turnstream.graphs.app_context import block
 from turnstream.graphs.classify import Classifier
 from turnstream.graphs.context import TurnContext
 from turnstream.graphs.rights import UNENFORCED
+from turnstream.server.callers.principal import Principal
+from turnstream.server.extensions.users.rights import Rights
 from turnstream.server.runs.approvals import Decider
 from turnstream.server.runs.claims import NewRun, new_run_id
 from turnstream.server.runs.client_tools import as_ui_tools
@@ -23,8 +25,6 @@ from turnstream.server.runs.tool_choice import narrowed
 from turnstream.server.runs.versions import VersionsOf
 from turnstream.server.turns.header import ThreadKey
 from turnstream.server.turns.requests import TurnRequest
-from turnstream.server.users.principal import Principal
-from turnstream.server.users.rights import Rights
 from turnstream.tools.current import CurrentCatalogue
 
 

@@ -11,6 +11,8 @@ from dataclasses import replace
 from uuid import uuid4
 
 from turnstream.graphs.classify import Classifier
+from turnstream.server.callers.principal import Principal
+from turnstream.server.extensions.users.policy import NO_POLICY, Policy
 from turnstream.server.runs.busy_threads import BusyThreads
 from turnstream.server.runs.capacity import Capacity
 from turnstream.server.runs.claims import Claim, Claims
@@ -42,8 +44,6 @@ from turnstream.server.storage.run_logs import RunLogs
 from turnstream.server.storage.workers import Workers
 from turnstream.server.turns.header import LOCAL_OWNER, ThreadKey
 from turnstream.server.turns.requests import IdempotencyKey, InvalidRequest, TurnRequest
-from turnstream.server.users.policy import NO_POLICY, Policy
-from turnstream.server.users.principal import Principal
 from turnstream.tools.current import CurrentCatalogue
 
 logger = logging.getLogger(__name__)

@@ -10,9 +10,9 @@ from turnstream.graphs import stored
 from turnstream.graphs.attached import AttachedGraph
 from turnstream.graphs.context import ChosenModel
 from turnstream.graphs.images import has_image, takes_images
+from turnstream.server.extensions.users.rights import Rights
 from turnstream.server.runs.plan import Plan
 from turnstream.server.turns.requests import InvalidRequest, TurnRequest
-from turnstream.server.users.rights import Rights
 
 
 @dataclass(frozen=True, slots=True)

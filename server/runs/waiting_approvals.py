@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 from turnstream.graphs.approvals import asked_at, open_question
 from turnstream.graphs.stored_approvals import AskedApproval
+from turnstream.server.callers.principal import Principal
 from turnstream.server.runs.thread_state import ThreadState
 from turnstream.server.storage.interfaces import Asker, WaitingApproval
 from turnstream.server.turns.header import ThreadKey
-from turnstream.server.users.principal import Principal
 
 
 def waiting_approvals(

@@ -21,6 +21,7 @@ from sqlalchemy import Connection, insert
 from tests.support.backend import Backend, backend, chunks_of, chunks_until, key_of, message
 from tests.support.long_threads import history
 from turnstream.graphs.offline import OfflineChatModel
+from turnstream.server.callers.principal import Principal
 from turnstream.server.formats import DEFAULT
 from turnstream.server.runs.retention import DAY_SECONDS
 from turnstream.server.storage.store import SqliteStore
@@ -29,7 +30,6 @@ from turnstream.server.turns.chunks import TextDelta
 from turnstream.server.turns.header import ThreadKey
 from turnstream.server.turns.pages import WHOLE, TurnPage
 from turnstream.server.turns.requests import Branch, TurnRequest
-from turnstream.server.users.principal import Principal
 from turnstream.tools.threads import beside_loop
 
 LISTED = (1_000, 10_000, 100_000)

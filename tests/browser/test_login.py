@@ -26,9 +26,9 @@ from tests.browser.scripted_wire import (
 from tests.browser.site import Visit, axe
 from tests.support.endpoint import Pause, Say, StrictEndpoint, reply, text_reply
 from tests.support.serving import Client, endpoint_settings, serving, settings
-from turnstream.server.storage.credential_store import SqlCredentialStore
+from turnstream.server.extensions.users.credential_store import SqlCredentialStore
+from turnstream.server.extensions.users.keys import new_key
 from turnstream.server.storage.store import SqliteStore
-from turnstream.server.users.keys import new_key
 
 AXE = (Path(__file__).parent / "vendor" / "axe.min.js").read_text()
 SESSION_SECONDS = 6

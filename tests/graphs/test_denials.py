@@ -11,7 +11,7 @@ import pytest
 
 from tests.support.serving import Client, serving, settings, text_of
 from turnstream.graphs.graph_tools import tools_of
-from turnstream.server.users.policy_file import PolicyError
+from turnstream.server.extensions.users.policy_file import PolicyError
 
 GRAPH = """
 from langchain_core.messages import AIMessage

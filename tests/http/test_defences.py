@@ -20,6 +20,7 @@ from tests.support.backend import (
 from tests.support.scripted_model import ScriptedModel, call, finish, text
 from tests.support.serving import serving, settings
 from tests.support.waiting import HeldMethod
+from turnstream.server.callers.principal import LOCAL
 from turnstream.server.formats import DEFAULT
 from turnstream.server.runs.busy_threads import RunInProgress
 from turnstream.server.runs.client_tools import as_ui_tools
@@ -33,7 +34,6 @@ from turnstream.server.turns.requests import (
     InvalidRequest,
     TurnRequest,
 )
-from turnstream.server.users.principal import LOCAL
 from turnstream.tools.builtin import CATALOGUE
 from turnstream.tools.schemas import fault, misfit
 

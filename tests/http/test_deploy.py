@@ -22,9 +22,9 @@ from tests.support.reverse_proxies import HOST, LOGIN_PROXY, behind, block, vari
 from tests.support.serving import PROJECT, Client, endpoint_settings, serving, settings
 from tests.support.sse_frames import event_id, frames, frames_after
 from turnstream.server.app import PAGE as BUILT
-from turnstream.server.storage.credential_store import SqlCredentialStore
+from turnstream.server.extensions.users.credential_store import SqlCredentialStore
+from turnstream.server.extensions.users.keys import new_key
 from turnstream.server.storage.store import SqliteStore
-from turnstream.server.users.keys import new_key
 
 PAGE = "deploy.md"
 SITES = {"nginx": "/etc/nginx/conf.d/turnstream.conf", "caddy": "/etc/caddy/Caddyfile"}

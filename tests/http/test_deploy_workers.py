@@ -17,10 +17,10 @@ from tests.support.reverse_proxies import HOST, behind, block, variables
 from tests.support.serving import Client, InLoop, endpoint_settings, serving
 from tests.support.waiting import eventually
 from turnstream.server.extensions.built_in import ServerSettings as Settings
-from turnstream.server.storage.credential_store import SqlCredentialStore
+from turnstream.server.extensions.users.credential_store import SqlCredentialStore
+from turnstream.server.extensions.users.keys import new_key
 from turnstream.server.storage.location import PostgresUrl
 from turnstream.server.storage.sql_store import SqlStore
-from turnstream.server.users.keys import new_key
 
 VARIANT = ", with several workers"
 ADDRESSES = ("127.0.0.1:8001", "127.0.0.1:8002")

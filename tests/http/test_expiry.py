@@ -11,10 +11,10 @@ from tests.support.issuer import AUDIENCE, LocalIssuer
 from tests.support.scripted_model import ScriptedModel, finish, text
 from tests.support.serving import Client, Event, Stream, serving, settings, text_of
 from tests.support.users import bearer, make_key
-from turnstream.server.storage.credential_store import SqlCredentialStore
+from turnstream.server.extensions.users.credential_store import SqlCredentialStore
+from turnstream.server.extensions.users.keys import new_key
+from turnstream.server.extensions.users.tokens import TokenSettings
 from turnstream.server.storage.store import SqliteStore
-from turnstream.server.users.keys import new_key
-from turnstream.server.users.tokens import TokenSettings
 
 
 async def read_until_broken(stream: Stream) -> list[Event]:

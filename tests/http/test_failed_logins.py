@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.serving import serving, settings
-from turnstream.server.users.keys import new_key
+from turnstream.server.extensions.users.keys import new_key
 
 WRONG = {"Authorization": f"Bearer {new_key('ann')[0]}"}
 

@@ -23,9 +23,9 @@ from tests.support.users import (
     make_key,
     set_cookies,
 )
-from turnstream.server.storage.credentials import SessionSecret
-from turnstream.server.users import sessions
-from turnstream.server.users.sessions import SALT, SECRET_SECONDS
+from turnstream.server.extensions.users import sessions
+from turnstream.server.extensions.users.credentials import SessionSecret
+from turnstream.server.extensions.users.sessions import SALT, SECRET_SECONDS
 
 ELSEWHERE = "https://elsewhere.example"
 TLS = {"X-Forwarded-Proto": "https"}
@@ -166,7 +166,7 @@ async def test_a_cookie_opens_nothing_after_the_logout(tmp_path: Path) -> None:
 async def test_a_session_ends_with_the_key_that_it_was_begun_with(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("turnstream.server.users.remembered.SECONDS", 0)
+    monkeypatch.setattr("turnstream.server.extensions.users.remembered.SECONDS", 0)
     async with serving(keys_settings(tmp_path)) as client:
         key = await make_key(client, "ann")
         async with http_client(client.url) as http:

@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.issuer import AUDIENCE, LocalIssuer
 from tests.support.serving import Client, serving, settings
-from turnstream.server.users.tokens import TokenSettings
+from turnstream.server.extensions.users.tokens import TokenSettings
 
 
 @pytest.fixture

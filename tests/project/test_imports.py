@@ -82,7 +82,7 @@ def test_what_the_server_does_not_serve_with_is_not_imported_when_it_serves(tmp_
 
 def test_the_library_of_limits_is_imported_when_a_policy_has_some() -> None:
     assert "limits" not in imported_by("turnstream.server.launch")
-    assert "limits" in imported_by("turnstream.server.users.quotas")
+    assert "limits" in imported_by("turnstream.server.extensions.users.quotas")
 
 
 def test_the_openapi_document_is_made_when_a_client_asks_for_it(tmp_path: Path) -> None:
@@ -119,7 +119,7 @@ def test_nothing_that_forwards_feedback_is_imported_until_a_service_is_named(
 @pytest.mark.full
 def test_what_several_workers_share_is_imported_when_it_is_set() -> None:
     assert not {name for name in imported_by("turnstream.server.launch") if "storage.redis" in name}
-    assert "redis" not in imported_by("turnstream.server.users.quotas")
+    assert "redis" not in imported_by("turnstream.server.extensions.users.quotas")
     assert "redis" in imported_by("turnstream.server.storage.redis.opening")
 
 

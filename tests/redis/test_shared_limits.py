@@ -5,9 +5,9 @@ import asyncio
 import pytest
 
 from tests.support.redis_server import RedisServer
+from turnstream.server.extensions.users.quotas import Quotas
+from turnstream.server.extensions.users.rights import LimitExceeded, WindowLimit
 from turnstream.server.storage.redis.counters import open_counters
-from turnstream.server.users.quotas import Quotas
-from turnstream.server.users.rights import LimitExceeded, WindowLimit
 
 LIMIT: WindowLimit = "requests_per_minute"
 

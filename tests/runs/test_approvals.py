@@ -33,15 +33,15 @@ from tests.support.waiting import HeldMethod, eventually
 from turnstream.graphs.answers import client_view
 from turnstream.graphs.approvals import asked_in
 from turnstream.graphs.rights import NEEDS_APPROVAL
+from turnstream.server.callers.principal import Principal
+from turnstream.server.extensions.users.policy import Policy
+from turnstream.server.extensions.users.policy_file import PolicyFile
 from turnstream.server.runs.waiting_approvals import asker_of
 from turnstream.server.storage.checkpointer import SqliteCheckpointer
 from turnstream.server.turns.chunks import Approval, Chunk, MessageFinish, ToolApproval, ToolSettled
 from turnstream.server.turns.header import ThreadKey
 from turnstream.server.turns.messages import AssistantTurn, ToolCall
 from turnstream.server.turns.requests import Branch, InvalidRequest, TurnRequest
-from turnstream.server.users.policy import Policy
-from turnstream.server.users.policy_file import PolicyFile
-from turnstream.server.users.principal import Principal
 
 PAY = ("c1", "pay", '{"word": "rent"}')
 MORE = ("c2", "pay", '{"word": "food"}')

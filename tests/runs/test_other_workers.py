@@ -13,6 +13,7 @@ from tests.support.backend import THREAD, chunks_of, chunks_until, key_of, messa
 from tests.support.scripted_model import ScriptedModel, call, finish, text
 from tests.support.several_workers import FencedCheckpointer, Worker, several_workers
 from tests.support.waiting import WAIT_SECONDS, HeldMethod, eventually, until
+from turnstream.server.callers.principal import LOCAL
 from turnstream.server.formats import DEFAULT
 from turnstream.server.runs import kept_words, other_workers, retries
 from turnstream.server.runs.busy_threads import RunInProgress
@@ -33,7 +34,6 @@ from turnstream.server.turns.chunks import (
 )
 from turnstream.server.turns.messages import AssistantTurn, Text
 from turnstream.server.turns.requests import IdempotencyKey, TurnRequest
-from turnstream.server.users.principal import LOCAL
 
 CALL = call('{"expression": "6 * 7"}', name="calculator", id="call_1")
 

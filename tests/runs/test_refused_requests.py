@@ -17,6 +17,7 @@ from sqlalchemy import Connection
 from tests.support.backend import THREAD, Backend, after_crash, backend, chunks_of, key_of, message
 from tests.support.scripted_model import ScriptedModel
 from tests.support.waiting import HeldMethod, eventually, until
+from turnstream.server.callers.principal import LOCAL
 from turnstream.server.formats import DEFAULT
 from turnstream.server.runs import deadline, lives, retries
 from turnstream.server.runs.deadline import ThreadStillBusy
@@ -27,7 +28,6 @@ from turnstream.server.storage.checkpointer import SqliteCheckpointer
 from turnstream.server.storage.interfaces import StorageUnavailable
 from turnstream.server.turns.chunks import Done
 from turnstream.server.turns.requests import IdempotencyKey, Resume, TurnRequest
-from turnstream.server.users.principal import LOCAL
 
 KEY = IdempotencyKey("k", "digest")
 

@@ -17,15 +17,15 @@ from tests.support.counting_tools import CountingTools
 from tests.support.run_chunks import ALERT, COMPONENT, QUESTION, SELECTION, tool_call_message
 from tests.support.scripted_model import ScriptedModel
 from turnstream.graphs.answers import client_view
+from turnstream.server.callers.principal import LOCAL, Principal
+from turnstream.server.extensions.users.policy import Forbidden, Policy
+from turnstream.server.extensions.users.policy_file import PolicyFile
+from turnstream.server.extensions.users.quotas import Quotas
+from turnstream.server.extensions.users.rights import LimitExceeded
+from turnstream.server.extensions.users.rules import Rule
 from turnstream.server.turns.chunks import ArgsFinish, PartStart, ToolCallPart
 from turnstream.server.turns.header import ThreadKey
 from turnstream.server.turns.requests import TurnRequest
-from turnstream.server.users.policy import Forbidden, Policy
-from turnstream.server.users.policy_file import PolicyFile
-from turnstream.server.users.principal import LOCAL, Principal
-from turnstream.server.users.quotas import Quotas
-from turnstream.server.users.rights import LimitExceeded
-from turnstream.server.users.rules import Rule
 from turnstream.tools.catalogue import Catalogue
 from turnstream.tools.contract import real_tool
 

@@ -22,9 +22,11 @@ from turnstream.graphs.limits import Limits
 from turnstream.graphs.loading import Build
 from turnstream.graphs.result_view import ResultView, own_result
 from turnstream.graphs.rights import UNENFORCED
+from turnstream.server.callers.principal import LOCAL, Principal
 from turnstream.server.extensions.base import Extension
 from turnstream.server.extensions.loading import tables_of
 from turnstream.server.extensions.opened import Status, open_all
+from turnstream.server.extensions.users.policy import NO_POLICY, Policy
 from turnstream.server.formats import DEFAULT
 from turnstream.server.runs.checkpoints import Checkpoints
 from turnstream.server.runs.hooks import RunHooks
@@ -44,8 +46,6 @@ from turnstream.server.turns.chunks import Chunk, Disposition
 from turnstream.server.turns.header import LOCAL_OWNER, ThreadKey
 from turnstream.server.turns.messages import Turn
 from turnstream.server.turns.requests import TextContent, ToolAnswer, TurnRequest, UserMessage
-from turnstream.server.users.policy import NO_POLICY, Policy
-from turnstream.server.users.principal import LOCAL, Principal
 from turnstream.tools.builtin import CATALOGUE
 from turnstream.tools.catalogue import Catalogue
 

@@ -9,9 +9,9 @@ import httpx
 
 from tests.support.serving import Client, http_client, settings
 from turnstream.server.extensions.built_in import ServerSettings as Settings
-from turnstream.server.storage.credential_store import SqlCredentialStore
+from turnstream.server.extensions.users.credential_store import SqlCredentialStore
+from turnstream.server.extensions.users.keys import new_key
 from turnstream.server.storage.store import SqliteStore
-from turnstream.server.users.keys import new_key
 
 COOKIE = "turnstream_session"
 

@@ -23,8 +23,8 @@ from tests.support.serving import PROJECT
 from tests.support.waiting import until
 from tests.tools.test_mcp import STDIO, by_address, called, file_of, joined
 from turnstream.graphs.factories import AUTH_USER
+from turnstream.server.callers.principal import Principal
 from turnstream.server.runs.graph_user import GraphUser
-from turnstream.server.users.principal import Principal
 from turnstream.tools.catalogue import Catalogue
 from turnstream.tools.contract import ALL_FIELDS
 from turnstream.tools.current import CurrentCatalogue

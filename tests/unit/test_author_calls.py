@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from turnstream.graphs.approval_rules import ApprovalRules
-from turnstream.server.users.own_function import PARAMETERS, OwnFunction
-from turnstream.server.users.policy import Policy
-from turnstream.server.users.policy_file import PolicyFile
-from turnstream.server.users.principal import AuthenticationUnavailable, Principal
-from turnstream.server.users.rules import Rule
+from turnstream.server.callers.principal import AuthenticationUnavailable, Principal
+from turnstream.server.extensions.users.own_function import PARAMETERS, OwnFunction
+from turnstream.server.extensions.users.policy import Policy
+from turnstream.server.extensions.users.policy_file import PolicyFile
+from turnstream.server.extensions.users.rules import Rule
 from turnstream.tools.author_calls import AuthorCalls
 from turnstream.tools.catalogue import Catalogue
 from turnstream.tools.contract import real_tool

@@ -20,6 +20,7 @@ from tests.support.endpoint import Refusal, refusal
 from tests.support.random_histories import CALL_IDS, histories
 from turnstream.graphs.history import close_pending, for_model, pending_calls
 from turnstream.graphs.state import add_messages_in_order
+from turnstream.server.callers.principal import LOCAL
 from turnstream.server.runs.approvals import Decider
 from turnstream.server.runs.plan import plan
 from turnstream.server.runs.thread_state import ThreadState
@@ -30,7 +31,6 @@ from turnstream.server.turns.requests import (
     TurnRequest,
     UserMessage,
 )
-from turnstream.server.users.principal import LOCAL
 from turnstream.tools.builtin import CATALOGUE
 
 BOUNDLESS = 10**9

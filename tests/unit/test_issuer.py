@@ -10,9 +10,13 @@ import pytest
 
 from tests.support.issuer import AUDIENCE, LocalIssuer, Mode, ec_key, rsa_key
 from tests.support.waiting import WAIT_SECONDS, until
-from turnstream.server.users.issuer import KeyTimes
-from turnstream.server.users.principal import AuthenticationUnavailable, Unauthenticated
-from turnstream.server.users.tokens import TokenSettings, TokenVerifier, open_token_verifier
+from turnstream.server.callers.principal import AuthenticationUnavailable, Unauthenticated
+from turnstream.server.extensions.users.issuer import KeyTimes
+from turnstream.server.extensions.users.tokens import (
+    TokenSettings,
+    TokenVerifier,
+    open_token_verifier,
+)
 
 FOREIGN = 99
 """The number of a key that the issuer does not have."""
@@ -36,7 +40,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
-    monkeypatch.setattr("turnstream.server.users.issuer.monotonic", clock)
+    monkeypatch.setattr("turnstream.server.extensions.users.issuer.monotonic", clock)
     return clock
 
 

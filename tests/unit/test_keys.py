@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from turnstream.server.storage.credential_store import SqlCredentialStore
-from turnstream.server.storage.credentials import ApiKey
+from turnstream.server.callers.principal import Principal, Unauthenticated
+from turnstream.server.extensions.users import remembered
+from turnstream.server.extensions.users.credential_store import SqlCredentialStore
+from turnstream.server.extensions.users.credentials import ApiKey
+from turnstream.server.extensions.users.keys import ApiKeys, new_key
 from turnstream.server.storage.interfaces import StorageUnavailable
 from turnstream.server.storage.store import open_store
-from turnstream.server.users import remembered
-from turnstream.server.users.keys import ApiKeys, new_key
-from turnstream.server.users.principal import Principal, Unauthenticated
 
 
 @pytest.fixture

@@ -9,14 +9,14 @@ import pytest
 from langgraph_sdk import Auth
 from langgraph_sdk.auth.exceptions import HTTPException
 
-from turnstream.server.users import own_function
-from turnstream.server.users.own_function import PARAMETERS, OwnFunction
-from turnstream.server.users.principal import (
+from turnstream.server.callers.principal import (
     AuthenticationUnavailable,
     AuthSetupError,
     Principal,
     Unauthenticated,
 )
+from turnstream.server.extensions.users import own_function
+from turnstream.server.extensions.users.own_function import PARAMETERS, OwnFunction
 
 VALUES: dict[str, Any] = {name: f"the {name}" for name in PARAMETERS}
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from turnstream.server.users.policy import open_policy
-from turnstream.server.users.policy_file import PolicyError, line_of, read_policy
+from turnstream.server.extensions.users.policy import open_policy
+from turnstream.server.extensions.users.policy_file import PolicyError, line_of, read_policy
 
 WHOLE = """\
 default_role = "user"

@@ -8,19 +8,19 @@ from typing import Any
 
 import pytest
 
-from turnstream.server.storage.interfaces import StorageUnavailable
-from turnstream.server.users import failed_logins
-from turnstream.server.users.failed_logins import FailedLogins
-from turnstream.server.users.policy import Policy
-from turnstream.server.users.policy_file import PolicyFile
-from turnstream.server.users.principal import (
+from turnstream.server.callers.principal import (
     AuthenticationUnavailable,
     KeyNotAskedFor,
     Principal,
     Unauthenticated,
 )
-from turnstream.server.users.quotas import Memory, Quotas
-from turnstream.server.users.rights import LimitExceeded, Rights
+from turnstream.server.extensions.users import failed_logins
+from turnstream.server.extensions.users.failed_logins import FailedLogins
+from turnstream.server.extensions.users.policy import Policy
+from turnstream.server.extensions.users.policy_file import PolicyFile
+from turnstream.server.extensions.users.quotas import Memory, Quotas
+from turnstream.server.extensions.users.rights import LimitExceeded, Rights
+from turnstream.server.storage.interfaces import StorageUnavailable
 
 
 class Clock:

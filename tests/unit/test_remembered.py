@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from turnstream.server.users import remembered
-from turnstream.server.users.remembered import Remembered
+from turnstream.server.extensions.users import remembered
+from turnstream.server.extensions.users.remembered import Remembered
 
 
 class Rows:

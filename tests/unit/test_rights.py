@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from turnstream.graphs.rights import NOT_ALLOWED
-from turnstream.server.users import rules
-from turnstream.server.users.policy import Forbidden, Policy
-from turnstream.server.users.policy_file import PolicyFile
-from turnstream.server.users.principal import LOCAL, Principal
-from turnstream.server.users.rights import LimitExceeded, Rights
-from turnstream.server.users.rules import Rule
+from turnstream.server.callers.principal import LOCAL, Principal
+from turnstream.server.extensions.users import rules
+from turnstream.server.extensions.users.policy import Forbidden, Policy
+from turnstream.server.extensions.users.policy_file import PolicyFile
+from turnstream.server.extensions.users.rights import LimitExceeded, Rights
+from turnstream.server.extensions.users.rules import Rule
 
 FILE = PolicyFile.model_validate(
     {

@@ -14,14 +14,18 @@ import pytest
 from joserfc.jwk import ECKey, Key, OKPKey, RSAKey
 
 from tests.support.issuer import AUDIENCE, LocalIssuer, encoded, rsa_key
-from turnstream.server.users.issuer import KeyTimes
-from turnstream.server.users.principal import (
+from turnstream.server.callers.principal import (
     AuthenticationUnavailable,
     AuthSetupError,
     Principal,
     Unauthenticated,
 )
-from turnstream.server.users.tokens import TokenSettings, TokenVerifier, open_token_verifier
+from turnstream.server.extensions.users.issuer import KeyTimes
+from turnstream.server.extensions.users.tokens import (
+    TokenSettings,
+    TokenVerifier,
+    open_token_verifier,
+)
 
 FOREIGN = 99
 """The number of a key that the issuer does not have."""
@@ -447,8 +451,8 @@ async def test_an_issuer_that_could_not_be_trusted_keeps_the_server_from_startin
 def test_without_the_package_the_error_says_what_to_install() -> None:
     code = (
         "import sys; sys.modules['joserfc'] = None\n"
-        "from turnstream.server.users.principal import *\n"
-        "try:\n    import turnstream.server.users.tokens\n"
+        "from turnstream.server.callers.principal import *\n"
+        "try:\n    import turnstream.server.extensions.users.tokens\n"
         "except AuthSetupError as error:\n    sys.stdout.write(str(error))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -6,12 +6,12 @@ import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 
 from turnstream.graphs.result_view import own_result
+from turnstream.server.callers.principal import LOCAL
 from turnstream.server.runs.approvals import Decider
 from turnstream.server.runs.plan import plan
 from turnstream.server.runs.thread_state import ThreadState
 from turnstream.server.runs.transcript import Transcript
 from turnstream.server.turns.requests import TurnRequest
-from turnstream.server.users.principal import LOCAL
 from turnstream.tools.builtin import CATALOGUE
 
 ASKED = HumanMessage("Read.", id="u1")

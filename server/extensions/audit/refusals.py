@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 
+from turnstream.server.callers.addresses import client_at
 from turnstream.server.turns.audit_records import AuditRecord
-from turnstream.server.users.client_address import client_at
 
 WINDOW_SECONDS = 60.0
 MOST_OF_ONE = 10

@@ -7,12 +7,12 @@ from typing import Any
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from turnstream.server.callers.principal import Principal
 from turnstream.server.extensions.audit.trail import Trail
 from turnstream.server.extensions.requests import matched_route
 from turnstream.server.http.authenticated import PRINCIPAL, session_cookie
 from turnstream.server.http.problems import PROBLEM_CODE
 from turnstream.server.turns.audit_records import AuditRecord
-from turnstream.server.users.principal import Principal
 
 REFUSALS = (401, 403, 429)
 

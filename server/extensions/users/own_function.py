@@ -16,7 +16,7 @@ from typing import Any
 from langgraph_sdk import Auth
 from langgraph_sdk.auth.exceptions import HTTPException
 
-from turnstream.server.users.principal import (
+from turnstream.server.callers.principal import (
     AuthenticationUnavailable,
     AuthSetupError,
     Principal,

@@ -13,8 +13,8 @@ from typing import Any
 
 import httpx
 
-from turnstream.server.users.principal import AuthenticationUnavailable, AuthSetupError
-from turnstream.server.users.public_keys import PublicKeys
+from turnstream.server.callers.principal import AuthenticationUnavailable, AuthSetupError
+from turnstream.server.extensions.users.public_keys import PublicKeys
 from turnstream.tools import strict_json
 
 DISCOVERY = "/.well-known/openid-configuration"

@@ -10,10 +10,10 @@ import secrets
 import time
 from hmac import compare_digest
 
-from turnstream.server.storage.credentials import ApiKey, CredentialStore
+from turnstream.server.callers.principal import Principal, Unauthenticated, check_id
+from turnstream.server.extensions.users.credentials import ApiKey, CredentialStore
+from turnstream.server.extensions.users.remembered import Remembered
 from turnstream.server.storage.interfaces import StorageUnavailable
-from turnstream.server.users.principal import Principal, Unauthenticated, check_id
-from turnstream.server.users.remembered import Remembered
 
 PREFIX = "ts_"
 _KEY = re.compile(r"ts_([0-9a-f]{12})_([A-Za-z0-9-]{43,44})")

@@ -7,9 +7,9 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
-from turnstream.server.users.client_address import client_at
-from turnstream.server.users.principal import KeyNotAskedFor
-from turnstream.server.users.rights import LimitExceeded
+from turnstream.server.callers.addresses import client_at
+from turnstream.server.callers.principal import KeyNotAskedFor
+from turnstream.server.extensions.users.rights import LimitExceeded
 
 WINDOW_SECONDS = 60.0
 MAX_ADDRESSES = 10_000

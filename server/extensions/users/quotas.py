@@ -13,8 +13,8 @@ from limits import RateLimitItem, RateLimitItemPerDay, RateLimitItemPerMinute
 from limits.aio.storage import MemoryStorage, Storage
 from limits.aio.strategies import FixedWindowRateLimiter
 
-from turnstream.server.users.rights import LimitExceeded, WindowLimit
-from turnstream.server.users.shared_counters import SharedCounters
+from turnstream.server.extensions.users.rights import LimitExceeded, WindowLimit
+from turnstream.server.extensions.users.shared_counters import SharedCounters
 
 CALLS = "tool_calls_per_day"
 LOOK_THROUGH_SECONDS = 60
@@ -40,8 +40,9 @@ class Memory(MemoryStorage):
 
 
 class Quotas:
-    """Implements `turnstream.server.users.rights.Counters`, in any storage of the `limits` library;
-    without one in memory. In `shared` all workers count together (`SharedCounters`)."""
+    """Implements `Counters` of `turnstream.server.extensions.users.rights`, in any storage of the
+    `limits` library; without one in memory. In `shared` all workers count together
+    (`SharedCounters`)."""
 
     def __init__(self, storage: Storage | None = None, shared: Storage | None = None) -> None:
         own = storage or Memory()

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 
-from turnstream.server.users.principal import Principal, Unauthenticated
+from turnstream.server.callers.principal import Principal, Unauthenticated
 
 Network = IPv4Network | IPv6Network
 

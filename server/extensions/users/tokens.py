@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from turnstream.server.users.principal import (
+from turnstream.server.callers.principal import (
     MAX_ID_CHARS,
     AuthenticationUnavailable,
     AuthSetupError,
@@ -25,8 +25,8 @@ except ModuleNotFoundError:
 
 import httpx
 
-from turnstream.server.users.issuer import Issuer, KeyTimes
-from turnstream.server.users.public_keys import SignedToken, read_token
+from turnstream.server.extensions.users.issuer import Issuer, KeyTimes
+from turnstream.server.extensions.users.public_keys import SignedToken, read_token
 
 LATEST = 253_402_300_799
 """The end of the year 9999: no date is later."""

@@ -11,10 +11,15 @@ from typing import TYPE_CHECKING
 from turnstream.graphs.attached import AttachedGraph
 from turnstream.graphs.graph_tools import tools_of
 from turnstream.graphs.rights import Decision
-from turnstream.server.users.policy_file import PolicyError, PolicyFile, Role, read_policy
-from turnstream.server.users.principal import Principal
-from turnstream.server.users.rights import Counters, Rights, call_limits, matches
-from turnstream.server.users.rules import Rule, load_rule
+from turnstream.server.callers.principal import Principal
+from turnstream.server.extensions.users.policy_file import (
+    PolicyError,
+    PolicyFile,
+    Role,
+    read_policy,
+)
+from turnstream.server.extensions.users.rights import Counters, Rights, call_limits, matches
+from turnstream.server.extensions.users.rules import Rule, load_rule
 
 if TYPE_CHECKING:
     from limits.aio.storage import Storage
@@ -93,7 +98,7 @@ class Policy:
         """The same, with what callers use up counted over all workers."""
         if self.counters is None or shared is None:
             return self
-        from turnstream.server.users.quotas import Quotas
+        from turnstream.server.extensions.users.quotas import Quotas
 
         return replace(self, counters=Quotas(shared=shared))
 
@@ -127,7 +132,7 @@ def open_policy(path: Path | None) -> Policy:
     counters: Counters | None = None
     if any(role.limits.are_windows for role in file.roles.values()):
         # Here, since not every policy needs the library.
-        from turnstream.server.users.quotas import Quotas
+        from turnstream.server.extensions.users.quotas import Quotas
 
         counters = Quotas()
     return Policy(file, load_rule(file.rule) if file.rule else None, counters)

@@ -10,9 +10,9 @@ from functools import lru_cache
 from typing import Any, Literal, Protocol
 
 from turnstream.graphs.rights import NEEDS_APPROVAL, NOT_ALLOWED, Decision, Refusal
-from turnstream.server.users.policy_file import Role
-from turnstream.server.users.principal import Principal
-from turnstream.server.users.rules import Rule
+from turnstream.server.callers.principal import Principal
+from turnstream.server.extensions.users.policy_file import Role
+from turnstream.server.extensions.users.rules import Rule
 
 CountedLimit = Literal["live_runs", "open_streams"]
 WindowLimit = Literal["requests_per_minute", "new_threads_per_day", "tokens_per_day"]
@@ -32,7 +32,7 @@ class LimitExceeded(Exception):
 
 
 class Counters(Protocol):
-    """Counts what callers do in windows of time; see `turnstream.server.users.quotas`."""
+    """Counts what callers do in windows of time; see `Quotas`."""
 
     async def take(self, owner: str, limit: WindowLimit, value: int) -> None: ...
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, delete, func, insert, select, update
 
+from turnstream.server.extensions.users.credentials import ApiKey, BrowserSession, SessionSecret
 from turnstream.server.storage.also import Also, perform
-from turnstream.server.storage.credentials import ApiKey, BrowserSession, SessionSecret
 from turnstream.server.storage.sql_store import SqlTransactions
 from turnstream.server.storage.tables import api_keys, browser_sessions, session_secrets
 

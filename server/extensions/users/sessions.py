@@ -11,11 +11,15 @@ from dataclasses import replace
 
 from itsdangerous import BadSignature, Signer
 
+from turnstream.server.callers.principal import Principal, Unauthenticated
+from turnstream.server.extensions.users.credentials import (
+    BrowserSession,
+    CredentialStore,
+    SessionSecret,
+)
+from turnstream.server.extensions.users.keys import principal_of
+from turnstream.server.extensions.users.remembered import Remembered
 from turnstream.server.storage.also import Also
-from turnstream.server.storage.credentials import BrowserSession, CredentialStore, SessionSecret
-from turnstream.server.users.keys import principal_of
-from turnstream.server.users.principal import Principal, Unauthenticated
-from turnstream.server.users.remembered import Remembered
 
 SECRET_SECONDS = 24 * 3600
 """Seconds for which a secret signs new cookies."""

@@ -11,12 +11,12 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from turnstream.server.callers.principal import Principal, Unauthenticated
+from turnstream.server.extensions.users.credentials import CredentialStore
+from turnstream.server.extensions.users.keys import ApiKeys
+from turnstream.server.extensions.users.proxies import ProxyHeaders
+from turnstream.server.extensions.users.sessions import Sessions
 from turnstream.server.storage.also import Also
-from turnstream.server.storage.credentials import CredentialStore
-from turnstream.server.users.keys import ApiKeys
-from turnstream.server.users.principal import Principal, Unauthenticated
-from turnstream.server.users.proxies import ProxyHeaders
-from turnstream.server.users.sessions import Sessions
 
 
 class TokenVerifier(Protocol):

@@ -8,8 +8,8 @@ from functools import partial
 from typing import Any
 
 from turnstream.graphs.user_modules import own_object
-from turnstream.server.users.policy_file import PolicyError
-from turnstream.server.users.principal import Principal
+from turnstream.server.callers.principal import Principal
+from turnstream.server.extensions.users.policy_file import PolicyError
 from turnstream.tools.author_calls import AuthorCalls, is_async
 
 RULE_SECONDS = 10
