@@ -13,8 +13,7 @@ from starlette.endpoints import HTTPEndpoint
 from starlette.responses import JSONResponse, Response
 from typing_extensions import TypedDict
 
-from turnstream.server.extensions.users.policy import Forbidden
-from turnstream.server.extensions.users.rights import LimitExceeded
+from turnstream.server.callers.rights import Forbidden, LimitExceeded
 from turnstream.server.formats import DEFAULT, BodyLimits, approval_body
 from turnstream.server.http.operations import (
     TEXT,

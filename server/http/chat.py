@@ -11,7 +11,7 @@ from starlette.endpoints import HTTPEndpoint
 from starlette.responses import JSONResponse, Response
 from typing_extensions import TypedDict
 
-from turnstream.server.extensions.users.rights import LimitExceeded
+from turnstream.server.callers.rights import LimitExceeded
 from turnstream.server.formats import (
     DEFAULT,
     BodyFormat,

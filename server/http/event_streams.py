@@ -21,7 +21,7 @@ from weakref import WeakKeyDictionary
 
 from starlette.responses import Response
 
-from turnstream.server.extensions.users.rights import Rights
+from turnstream.server.callers.rights import Rights
 from turnstream.server.formats import WireFormat
 from turnstream.server.formats.format import Encoder, NamedEvent, StreamContext, View
 from turnstream.server.http.byte_budget import ByteBudget

@@ -9,9 +9,9 @@ from starlette.responses import JSONResponse, Response
 from typing_extensions import TypedDict
 
 from turnstream.server.callers.principal import Method, Principal, Unauthenticated
+from turnstream.server.callers.rights import Forbidden
 from turnstream.server.extensions.base import Extension
 from turnstream.server.extensions.recording import overriding
-from turnstream.server.extensions.users.policy import Forbidden
 from turnstream.server.http.audited import joining
 from turnstream.server.http.authenticated import (
     check_origin,

@@ -15,9 +15,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from turnstream.server.callers.rights import Forbidden, LimitExceeded
 from turnstream.server.extensions.base import Refusal
-from turnstream.server.extensions.users.policy import Forbidden
-from turnstream.server.extensions.users.rights import LimitExceeded
 from turnstream.server.http.problems import (
     SHUTTING_DOWN,
     SOON,

@@ -8,12 +8,12 @@ from starlette.requests import Request
 from turnstream.graphs.limits import Limits
 from turnstream.graphs.project_file import ConfigurableHeaders
 from turnstream.server.callers.principal import Principal
+from turnstream.server.callers.rights import Rights
 from turnstream.server.extensions.base import Extension
 from turnstream.server.extensions.recording import AuditRecorder
 from turnstream.server.extensions.users.authentication import Authentication
 from turnstream.server.extensions.users.failed_logins import FailedLogins
 from turnstream.server.extensions.users.policy import Policy
-from turnstream.server.extensions.users.rights import Rights
 from turnstream.server.formats import BodyLimits, Formats
 from turnstream.server.http.bodies import Bodies
 from turnstream.server.http.byte_budget import ByteBudget

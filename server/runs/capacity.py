@@ -3,7 +3,7 @@
 import time
 from collections import deque
 
-from turnstream.server.extensions.users.rights import LimitExceeded, Rights
+from turnstream.server.callers.rights import LimitExceeded, Rights
 from turnstream.server.runs.claims import Claims
 from turnstream.server.runs.other_workers import OtherWorkers
 

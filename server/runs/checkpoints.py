@@ -18,7 +18,7 @@ from turnstream.graphs.attached import ENTRY, AttachedGraph, Graph, RunFactory
 from turnstream.graphs.context import TurnContext
 from turnstream.graphs.dispositions import Fallback, all_carry, of_history
 from turnstream.graphs.factories import AUTH_USER
-from turnstream.server.extensions.users.rights import Rights
+from turnstream.server.callers.rights import Rights
 from turnstream.server.runs.branches import BranchPoint
 from turnstream.server.runs.graph_user import as_caller
 from turnstream.server.runs.interrupts import asked, breakpoints, takes_bare_answer

@@ -12,7 +12,7 @@ from turnstream.graphs.attached import AttachedGraph
 from turnstream.graphs.denials import Denials
 from turnstream.graphs.factories import AUTH_USER
 from turnstream.server.callers.principal import Principal
-from turnstream.server.extensions.users.rights import Rights
+from turnstream.server.callers.rights import Rights
 from turnstream.server.runs.progress import DispatchedEvents
 
 RESERVED = ("thread_id", "checkpoint", "langgraph", "__", "messages")
@@ -77,7 +77,9 @@ def as_caller(
     """The config of a run, with the configurable values that its caller gives and who they are. A
     graph that is not ours is kept to the rights by a callback, and may dispatch events."""
     user = GraphUser.of(rights.principal)
-    denials = [Denials(rights.refusal_now)] if rights.restrict and not graph.is_built_in else []
+    denials = (
+        [Denials(rights.refusal_now)] if rights.restricts_tools and not graph.is_built_in else []
+    )
     events = [] if graph.is_built_in else [DispatchedEvents()]
     return {
         "configurable": {

@@ -9,7 +9,7 @@ from turnstream.graphs.classify import Classifier
 from turnstream.graphs.context import TurnContext
 from turnstream.graphs.rights import UNENFORCED
 from turnstream.server.callers.principal import Principal
-from turnstream.server.extensions.users.rights import Rights
+from turnstream.server.callers.rights import Rights
 from turnstream.server.runs.approvals import Decider
 from turnstream.server.runs.claims import NewRun, new_run_id
 from turnstream.server.runs.client_tools import as_ui_tools

@@ -10,7 +10,7 @@ from turnstream.graphs import stored
 from turnstream.graphs.attached import AttachedGraph
 from turnstream.graphs.context import ChosenModel
 from turnstream.graphs.images import has_image, takes_images
-from turnstream.server.extensions.users.rights import Rights
+from turnstream.server.callers.rights import Rights
 from turnstream.server.runs.plan import Plan
 from turnstream.server.turns.requests import InvalidRequest, TurnRequest
 
@@ -60,7 +60,7 @@ class ServedModels:
         """The model of a run whose request has been checked: the one that the request names; for a
         run that goes on with a turn the one that spoke last in it; else the first that the caller
         may use. None: the graph's own."""
-        if not graph.is_built_in or not (self.are_several or rights.restrict_models):
+        if not graph.is_built_in or not (self.are_several or rights.restricts_models):
             return None
         allowed = self.allowed(rights)
         wanted = request.model or self._of_turn(plan)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from turnstream.graphs.classify import Classifier
 from turnstream.graphs.context import TurnContext
-from turnstream.server.extensions.users.rights import Rights
+from turnstream.server.callers.rights import Rights
 from turnstream.server.runs.plan import Plan
 from turnstream.server.turns.header import RunHeader, ThreadKey
 from turnstream.server.turns.requests import GraphValues

@@ -5,7 +5,7 @@ from difflib import get_close_matches
 
 from turnstream.graphs.attached import AttachedGraph
 from turnstream.graphs.graph_tools import tools_of
-from turnstream.server.extensions.users.rights import Rights
+from turnstream.server.callers.rights import Rights
 from turnstream.server.storage.interfaces import ThreadEntry
 from turnstream.server.turns.requests import InvalidRequest, TurnRequest
 from turnstream.tools.catalogue import Catalogue

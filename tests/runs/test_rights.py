@@ -18,10 +18,10 @@ from tests.support.run_chunks import ALERT, COMPONENT, QUESTION, SELECTION, tool
 from tests.support.scripted_model import ScriptedModel
 from turnstream.graphs.answers import client_view
 from turnstream.server.callers.principal import LOCAL, Principal
-from turnstream.server.extensions.users.policy import Forbidden, Policy
+from turnstream.server.callers.rights import Forbidden, LimitExceeded
+from turnstream.server.extensions.users.policy import Policy
 from turnstream.server.extensions.users.policy_file import PolicyFile
 from turnstream.server.extensions.users.quotas import Quotas
-from turnstream.server.extensions.users.rights import LimitExceeded
 from turnstream.server.extensions.users.rules import Rule
 from turnstream.server.turns.chunks import ArgsFinish, PartStart, ToolCallPart
 from turnstream.server.turns.header import ThreadKey

@@ -15,10 +15,10 @@ from tests.support.backend import Backend, backend, chunks_until, message
 from tests.support.run_chunks import tool_call_message
 from tests.support.scripted_model import Script, ScriptedModel, finish, reasoning, text
 from turnstream.server.callers.principal import Principal
+from turnstream.server.callers.rights import LimitExceeded
 from turnstream.server.extensions.users.policy import Policy
 from turnstream.server.extensions.users.policy_file import PolicyFile
 from turnstream.server.extensions.users.quotas import Quotas
-from turnstream.server.extensions.users.rights import LimitExceeded
 from turnstream.server.turns.chunks import TextDelta
 from turnstream.server.turns.header import ThreadKey
 from turnstream.server.turns.requests import TurnRequest

@@ -14,12 +14,12 @@ from turnstream.server.callers.principal import (
     Principal,
     Unauthenticated,
 )
+from turnstream.server.callers.rights import LimitExceeded, Rights
 from turnstream.server.extensions.users import failed_logins
 from turnstream.server.extensions.users.failed_logins import FailedLogins
 from turnstream.server.extensions.users.policy import Policy
 from turnstream.server.extensions.users.policy_file import PolicyFile
 from turnstream.server.extensions.users.quotas import Memory, Quotas
-from turnstream.server.extensions.users.rights import LimitExceeded, Rights
 from turnstream.server.storage.interfaces import StorageUnavailable
 
 

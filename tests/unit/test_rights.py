@@ -8,10 +8,10 @@ import pytest
 
 from turnstream.graphs.rights import NOT_ALLOWED
 from turnstream.server.callers.principal import LOCAL, Principal
+from turnstream.server.callers.rights import Forbidden, LimitExceeded, Rights
 from turnstream.server.extensions.users import rules
-from turnstream.server.extensions.users.policy import Forbidden, Policy
+from turnstream.server.extensions.users.policy import Policy
 from turnstream.server.extensions.users.policy_file import PolicyFile
-from turnstream.server.extensions.users.rights import LimitExceeded, Rights
 from turnstream.server.extensions.users.rules import Rule
 
 FILE = PolicyFile.model_validate(
@@ -77,7 +77,7 @@ def test_without_authentication_or_a_policy_everything_is_allowed() -> None:
     for free in (Policy(FILE).rights(LOCAL), Policy().rights(Principal("ann", method="key"))):
         assert set(decisions(free)) == {"allow"}
         assert free.limit("live_runs") is None
-        assert not free.restrict
+        assert not free.restricts_tools
 
 
 def test_rights_can_be_narrowed_and_never_widened() -> None:
@@ -86,7 +86,7 @@ def test_rights_can_be_narrowed_and_never_widened() -> None:
     assert set(decisions(narrow.narrowed(["calculator"]))) == {"deny"}
     assert set(decisions(rights("reader").narrowed([]))) == {"deny"}
     assert rights("reader").narrowed(None) == rights("reader")
-    assert Policy().rights(LOCAL).narrowed(["get_time"]).restrict
+    assert Policy().rights(LOCAL).narrowed(["get_time"]).restricts_tools
 
 
 def answering(answer: Any) -> Rule:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from turnstream.server.callers.addresses import client_at
 from turnstream.server.callers.principal import KeyNotAskedFor
-from turnstream.server.extensions.users.rights import LimitExceeded
+from turnstream.server.callers.rights import LimitExceeded
 
 WINDOW_SECONDS = 60.0
 MAX_ADDRESSES = 10_000

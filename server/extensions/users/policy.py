@@ -12,23 +12,20 @@ from turnstream.graphs.attached import AttachedGraph
 from turnstream.graphs.graph_tools import tools_of
 from turnstream.graphs.rights import Decision
 from turnstream.server.callers.principal import Principal
+from turnstream.server.callers.rights import Forbidden, Rights
 from turnstream.server.extensions.users.policy_file import (
     PolicyError,
     PolicyFile,
     Role,
     read_policy,
 )
-from turnstream.server.extensions.users.rights import Counters, Rights, call_limits, matches
+from turnstream.server.extensions.users.rights import Counters, RoleRights, call_limits, matches
 from turnstream.server.extensions.users.rules import Rule, load_rule
 
 if TYPE_CHECKING:
     from limits.aio.storage import Storage
 
 logger = logging.getLogger(__name__)
-
-
-class Forbidden(Exception):
-    """The caller has no role that the policy knows, and there is no default one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +51,7 @@ class Policy:
             raise Forbidden(f"{principal.id!r} has no role of the policy")
         roles = tuple(self.file.roles[name] for name in known)
         remembered = self._decisions.setdefault(frozenset(known), {})
-        return Rights(principal, roles, self.rule, self.counters, remembered=remembered)
+        return RoleRights(principal, roles, self.rule, self.counters, remembered)
 
     def check(self, graphs: Mapping[str, AttachedGraph]) -> None:
         """Raises PolicyError for what cannot be enforced in a graph that is not ours, which runs

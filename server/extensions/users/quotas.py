@@ -13,7 +13,7 @@ from limits import RateLimitItem, RateLimitItemPerDay, RateLimitItemPerMinute
 from limits.aio.storage import MemoryStorage, Storage
 from limits.aio.strategies import FixedWindowRateLimiter
 
-from turnstream.server.extensions.users.rights import LimitExceeded, WindowLimit
+from turnstream.server.callers.rights import LimitExceeded, WindowLimit
 from turnstream.server.extensions.users.shared_counters import SharedCounters
 
 CALLS = "tool_calls_per_day"

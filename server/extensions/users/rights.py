@@ -1,34 +1,21 @@
-"""The rights of one caller: the tools they may call, and how much of everything.
+"""The rights that the roles of a policy give to a caller.
 
 A role's limits hold for each of its callers. Of several roles the most generous decides.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import lru_cache
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
-from turnstream.graphs.rights import NEEDS_APPROVAL, NOT_ALLOWED, Decision, Refusal
-from turnstream.server.callers.principal import Principal
+from turnstream.graphs.rights import NOT_ALLOWED, Decision, Refusal
+from turnstream.server.callers.rights import CountedLimit, LimitExceeded, Rights, WindowLimit
 from turnstream.server.extensions.users.policy_file import Role
 from turnstream.server.extensions.users.rules import Rule
 
-CountedLimit = Literal["live_runs", "open_streams"]
-WindowLimit = Literal["requests_per_minute", "new_threads_per_day", "tokens_per_day"]
-
 REMEMBERED_NAMES = 4096
 """Every model call asks about every tool of the catalogue."""
-
-
-class LimitExceeded(Exception):
-    """A caller has used up a limit of theirs; `retry_after` is in seconds."""
-
-    def __init__(self, limit: str, value: int, retry_after: float = 5) -> None:
-        super().__init__(f"{limit} is {value}")
-        self.limit = limit
-        self.value = value
-        self.retry_after = retry_after
 
 
 class Counters(Protocol):
@@ -44,34 +31,32 @@ class Counters(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Rights:
-    """The rights of one principal; without `roles` they may do everything."""
+class RoleRights(Rights):
+    """The rights of one principal with some roles of the policy, at least one."""
 
-    principal: Principal
-    roles: tuple[Role, ...] = ()
+    roles: tuple[Role, ...]
     rule: Rule | None = None
     counters: Counters | None = None
-    narrowings: tuple[frozenset[str], ...] = ()
-    """Names of tools, to which a request or a thread has narrowed the rights."""
     remembered: dict[str, Decision] = field(default_factory=dict, compare=False, repr=False)
     """The decisions of the roles on tools, by name."""
 
     @property
-    def restrict(self) -> bool:
-        """True if there is a call that they could refuse."""
-        return bool(self.roles or self.narrowings)
+    def restricts_tools(self) -> bool:
+        return True
 
-    def narrowed(self, names: Sequence[str] | None) -> "Rights":
-        if names is None:
-            return self
-        return replace(self, narrowings=(*self.narrowings, frozenset(names)))
+    @property
+    def restricts_models(self) -> bool:
+        return True
 
-    def decide(self, name: str) -> Decision:
-        """See `turnstream.graphs.rights.ToolRights`."""
-        if any(name not in names for names in self.narrowings):
-            return "deny"
-        if not self.roles:
-            return "allow"
+    @property
+    def approves(self) -> bool:
+        return any(role.approves for role in self.roles)
+
+    @property
+    def counts_tokens(self) -> bool:
+        return self.counters is not None and self.limit("tokens_per_day") is not None
+
+    def decide_by_role(self, name: str) -> Decision:
         known = self.remembered.get(name)
         if known is None:
             known = self._decided(name)
@@ -88,29 +73,17 @@ class Rights:
         asks = all(matches(name, (*r.approval, *r.approval_by_others)) for r in allowing)
         return "approval" if asks else "allow"
 
+    def may_use_model(self, name: str) -> bool:
+        return any(matches(name, role.models) for role in self.roles)
+
     def may_approve_own(self, name: str) -> bool:
-        """Check that they may approve calls of a tool that they have made themselves."""
         allowing = self._allowing(name)
         return not allowing or not all(matches(name, r.approval_by_others) for r in allowing)
 
-    @property
-    def approves(self) -> bool:
-        """True if they may decide on calls that others have made."""
-        return any(role.approves for role in self.roles)
-
-    @property
-    def restrict_models(self) -> bool:
-        return bool(self.roles)
-
-    def may_use_model(self, name: str) -> bool:
-        return not self.roles or any(matches(name, role.models) for role in self.roles)
-
     def may_approve(self, name: str) -> bool:
-        """Check that they may decide on calls of a tool that others have made."""
         return any(matches(name, role.approves) for role in self.roles)
 
     async def refusal(self, name: str, args: Mapping[str, Any]) -> Refusal | None:
-        """See `turnstream.graphs.rights.ToolRights`."""
         if not await self.allows(name, args):
             return NOT_ALLOWED
         try:
@@ -121,18 +94,12 @@ class Rights:
         return None
 
     async def allows(self, name: str, args: Mapping[str, Any]) -> bool:
-        """Ask the rule about the call; True without a rule."""
         return self.rule is None or await self.rule.allows(self.principal, name, args)
 
-    def refusal_now(self, name: str, args: Mapping[str, Any]) -> Refusal | None:
-        """The same, and by the name, where nothing can be awaited: a call that would have to be
-        counted is refused."""
-        by_name = self.decide(name)
-        if by_name in ("deny", "approval"):
-            return NOT_ALLOWED if by_name == "deny" else NEEDS_APPROVAL
+    def allows_now(self, name: str, args: Mapping[str, Any]) -> bool:
         if self.rule and not self.rule.allows_now(self.principal, name, args):
-            return NOT_ALLOWED
-        return NOT_ALLOWED if self._counted(name) else None
+            return False
+        return not self._counted(name)
 
     async def take_call(self, name: str) -> None:
         """Count a call. Raises LimitExceeded if no role that allows the tool has room for it."""
@@ -152,24 +119,12 @@ class Rights:
         known = [value for value in values if value is not None]
         return max(known) if known and len(known) == len(values) else None
 
-    def check_count(self, name: CountedLimit, count: int) -> None:
-        """Raises LimitExceeded if so many leave no room for another."""
-        most = self.limit(name)
-        if most is not None and count >= most:
-            raise LimitExceeded(name, most)
-
     async def take(self, name: WindowLimit) -> None:
-        """Count one. Raises LimitExceeded."""
         most = self.limit(name)
         if self.counters and most is not None:
             await self.counters.take(self.principal.owner, name, most)
 
-    @property
-    def counts_tokens(self) -> bool:
-        return self.counters is not None and self.limit("tokens_per_day") is not None
-
     async def check_tokens(self) -> None:
-        """Raises LimitExceeded if the day's tokens are used up."""
         most = self.limit("tokens_per_day")
         if self.counters and most is not None:
             await self.counters.check(self.principal.owner, "tokens_per_day", most)
