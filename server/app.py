@@ -2,8 +2,8 @@
 
 import logging
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager, nullcontext
-from dataclasses import replace
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -13,15 +13,14 @@ from starlette.applications import Starlette
 from turnstream.graphs.attached import AttachedGraph
 from turnstream.graphs.classify import Classifier
 from turnstream.graphs.faults import GraphError
-from turnstream.graphs.graph_tools import tools_of
-from turnstream.graphs.loading import BUILT_IN, load, open_graphs
-from turnstream.graphs.project_file import ConfigurableHeaders, ProjectFile, project_file
+from turnstream.graphs.loading import BUILT_IN, LoadedGraph, load, open_graphs
+from turnstream.graphs.project_file import ProjectFile, project_file
 from turnstream.graphs.rights import UNENFORCED
-from turnstream.server.authentication import open_authentication
 from turnstream.server.callers.principal import LOCAL
 from turnstream.server.extensions.base import Extension
 from turnstream.server.extensions.built_in import BUILT_IN as OUR_EXTENSIONS
 from turnstream.server.extensions.loading import (
+    check_methods,
     declared,
     named,
     search_of,
@@ -29,11 +28,8 @@ from turnstream.server.extensions.loading import (
     switched_on,
     tables_of,
 )
-from turnstream.server.extensions.opened import Status, open_all
+from turnstream.server.extensions.opened import Status, open_all, served
 from turnstream.server.extensions.recording import in_order
-from turnstream.server.extensions.users.authentication import Authentication
-from turnstream.server.extensions.users.failed_logins import FailedLogins
-from turnstream.server.extensions.users.policy import Policy, open_policy
 from turnstream.server.formats import FORMATS, BodyLimits, Formats
 from turnstream.server.graph_resources import open_graph_store, open_model, open_models
 from turnstream.server.http.bodies import anonymous_bodies, callers_bodies
@@ -50,9 +46,9 @@ from turnstream.server.http.unread import unread_budget
 from turnstream.server.logs.formats import worker_named
 from turnstream.server.logs.setup import configure, log_stray_failures
 from turnstream.server.runs.checkpoints import Checkpoints
+from turnstream.server.runs.equipment import Equipment
 from turnstream.server.runs.graph_user import GraphUser
 from turnstream.server.runs.hooks import RunHooks
-from turnstream.server.runs.reader import RunReader
 from turnstream.server.runs.recovery import LostRuns
 from turnstream.server.runs.runs import Runs
 from turnstream.server.runs.served_graphs import ServedGraphs
@@ -61,7 +57,7 @@ from turnstream.server.runs.start import RunLimits, RunSettings
 from turnstream.server.settings import Settings
 from turnstream.server.storage.memory_logs import MemoryLogs
 from turnstream.server.storage.opened import Storage, StorageOptions, open_storage
-from turnstream.server.storage.sharing import open_shared_counters, open_sharing
+from turnstream.server.storage.sharing import open_sharing
 from turnstream.server.storage.workers import Workers
 from turnstream.server.tool_sources import open_tools
 from turnstream.server.upkeep import upkeep
@@ -113,100 +109,44 @@ def create_app(
     `is_development`: it is served to the developer of the graph, on loopback alone, who is told
     what the graph raises.
 
-    Raises GraphError if the setting names no graph that can be served, PolicyError,
-    ExtensionError; its lifespan these, StorageError and ModelSetupError.
+    Raises GraphError if the setting names no graph that can be served, and ExtensionError; its
+    lifespan these, StorageError and ModelSetupError.
     """
     refused: dict[str, GraphError] = {}
     loaded = load(settings.graph, refused)
     project = project_file(settings.graph)
     project_app = _project_app(project, settings)
-    policy = open_policy(settings.policy)
-    switched = in_order(switched_on(extensions, settings))
-    all_formats = formats.behind([format for each in switched for format in each.formats()])
-    hooks = RunHooks(switched)
-    outermost = [one for each in switched for one in each.middleware()]
+    check_methods(extensions, settings)
+    on = in_order(switched_on(extensions, settings))
+    made = _Made(
+        settings=settings,
+        loaded=loaded,
+        refused=refused,
+        project=project,
+        formats=formats.behind([format for each in on for format in each.formats()]),
+        extensions=on,
+        hooks=RunHooks(on),
+        is_development=is_development,
+    )
 
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncIterator[AppState]:
-        async with (
-            project_app.lifespan() if project_app else nullcontext(),
-            open_storage(
-                settings.database,
-                StorageOptions(
-                    settings.busy_seconds, settings.database_connections, settings.lease_seconds
-                ),
-            ) as storage,
-            open_sharing(
-                storage.leases,
-                settings.redis_url,
-                settings.lease_seconds,
-                settings.max_retained_bytes,
-            ) as workers,
-            open_shared_counters(settings.redis_url if policy.counters else None) as counters,
-            open_models(settings)
-            if model is None
-            else nullcontext({settings.model_name: model}) as models,
-            open_tools(settings, catalogue) as tools,
-            open_graph_store(settings, storage, project) as graph_store,
-            open_authentication(settings, storage.store) as authentication,
-            open_graphs(
-                loaded,
-                storage.checkpointer,
-                graph_store,
-                settings.context,
-                models[settings.model_name],
-                tools.current,
-                limits=settings.limits,
-                undeclared_results="show_marked" if is_development else settings.shown_results,
-                client_state=settings.client_state,
-                max_state_bytes=settings.max_state_bytes,
-                user=GraphUser.of(LOCAL),
-                client_context=settings.client_context,
-                refused=refused,
-                system_prompt=settings.system_prompt,
-            ) as graphs,
-        ):
-            worker = storage.leases.worker if storage.leases else None
-            with worker_named(worker):
-                with storage.usable():
-                    await storage.store.open_extensions(
-                        tables_of(switched), is_shared=storage.leases is not None
-                    )
-                    state = await _wired(
-                        settings,
-                        all_formats,
-                        graphs,
-                        models,
-                        tools,
-                        storage,
-                        workers,
-                        authentication,
-                        policy.counted_together(counters),
-                        switched,
-                        hooks,
-                        project.configurable_headers if project else None,
-                        refused,
-                        is_development=is_development,
-                    )
-                runs, served = state["runs"], state["graphs"]
-                opened = open_all(
-                    switched, storage, served, Status(runs, hooks), partial(open_model, settings)
-                )
-                async with opened:
-                    try:
-                        async with upkeep(settings, storage.store, runs):
-                            yield state
-                    finally:
-                        await runs.close()
-                        await hooks.close()
+        async with AsyncExitStack() as opened:
+            if project_app:
+                await opened.enter_async_context(project_app.lifespan())
+            resources = await _opened(opened, made, catalogue, model)
+            leases = resources.storage.leases
+            with worker_named(leases.worker if leases else None):
+                async with _serving(made, resources) as state:
+                    yield state
 
     app = Starlette(
         routes=[
-            *routes_with(formats, switched),
+            *routes_with(formats, on),
             *(map(permitted, INSPECTION_ROUTES) if is_development else ()),
         ],
         middleware=[
-            *outermost,
+            *(one for each in on for one in each.middleware()),
             *middleware(settings, project.cors if project else None, project_app),
         ],
         exception_handlers=HANDLERS,
@@ -225,25 +165,105 @@ def _project_app(project: ProjectFile | None, settings: Settings) -> ProjectApp 
     return load_project_app(project, has_auth="auth" in settings.model_fields_set)
 
 
-async def _wired(
-    settings: Settings,
-    formats: Formats,
-    attached: Mapping[str, AttachedGraph],
-    models: Mapping[str, BaseChatModel],
-    catalogue: CurrentCatalogue,
-    storage: Storage,
-    workers: Workers | None,
-    authentication: Authentication | None,
-    policy: Policy,
-    extensions: Sequence[Extension],
-    hooks: RunHooks,
-    passed_headers: ConfigurableHeaders | None,
-    refused: Mapping[str, GraphError],
-    *,
-    is_development: bool,
-) -> AppState:
-    store = storage.store
-    store.follow_titles(hooks.thread_titled)
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """The parts of a server that are there before anything is opened."""
+
+    settings: Settings
+    loaded: Sequence[LoadedGraph]
+    refused: dict[str, GraphError]
+    """The faults of the graphs that are not served, by the graph's name."""
+    project: ProjectFile | None
+    formats: Formats
+    extensions: Sequence[Extension]
+    """The extensions that are on, in their order."""
+    hooks: RunHooks
+    is_development: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Resources:
+    """The resources of a server, which are closed when it ends."""
+
+    storage: Storage
+    workers: Workers | None
+    models: Mapping[str, BaseChatModel]
+    tools: CurrentCatalogue
+    graphs: Mapping[str, AttachedGraph]
+
+
+async def _opened(
+    opened: AsyncExitStack, made: _Made, catalogue: Catalogue, model: BaseChatModel | None
+) -> _Resources:
+    """Open the resources of a server; `opened` closes them."""
+    settings, enter = made.settings, opened.enter_async_context
+    options = StorageOptions(
+        settings.busy_seconds, settings.database_connections, settings.lease_seconds
+    )
+    storage = await enter(open_storage(settings.database, options))
+    workers = await enter(
+        open_sharing(
+            storage.leases,
+            settings.redis_url,
+            settings.lease_seconds,
+            settings.max_retained_bytes,
+        )
+    )
+    models: Mapping[str, BaseChatModel] = (
+        {settings.model_name: model} if model else await enter(open_models(settings))
+    )
+    tools = await enter(open_tools(settings, catalogue))
+    graph_store = await enter(open_graph_store(settings, storage, made.project))
+    graphs = await enter(
+        open_graphs(
+            made.loaded,
+            storage.checkpointer,
+            graph_store,
+            settings.context,
+            models[settings.model_name],
+            tools.current,
+            limits=settings.limits,
+            undeclared_results="show_marked" if made.is_development else settings.shown_results,
+            client_state=settings.client_state,
+            max_state_bytes=settings.max_state_bytes,
+            user=GraphUser.of(LOCAL),
+            client_context=settings.client_context,
+            refused=made.refused,
+            system_prompt=settings.system_prompt,
+        )
+    )
+    return _Resources(storage, workers, models, tools, graphs)
+
+
+@asynccontextmanager
+async def _serving(made: _Made, resources: _Resources) -> AsyncIterator[AppState]:
+    """Make the runs on opened resources, open the extensions, and serve."""
+    settings, hooks, storage = made.settings, made.hooks, resources.storage
+    with storage.usable():
+        await storage.store.open_extensions(
+            tables_of(made.extensions), is_shared=storage.leases is not None
+        )
+        equipment = _equipment(made, resources)
+        runs = await _runs(made, resources, equipment)
+    state = _state(made, resources, equipment, runs)
+    async with open_all(
+        made.extensions,
+        storage,
+        equipment.graphs,
+        Status(runs, hooks),
+        partial(open_model, settings),
+        served(equipment.graphs, resources.tools.current, resources.models.keys()),
+    ):
+        try:
+            async with upkeep(settings, storage.store, runs):
+                yield state
+        finally:
+            await runs.close()
+            await hooks.close()
+
+
+def _equipment(made: _Made, resources: _Resources) -> Equipment:
+    settings, storage, catalogue = made.settings, resources.storage, resources.tools
     # A graph that is not ours may have tools that the catalogue does not know.
     unknown: Disposition = "invalid" if settings.graph == BUILT_IN else "server"
     classifier = Classifier(catalogue.current, rights=UNENFORCED, unknown=unknown)
@@ -251,51 +271,49 @@ async def _wired(
         Checkpoints,
         saver=storage.checkpointer,
         fallback=classifier.fallback,
-        store=store,
+        store=storage.store,
         hidden_nodes=settings.hidden_nodes,
         keeps_removed=settings.removed_messages == "show",
     )
-    policy.check(attached)
-    of_graphs = [name for graph in attached.values() for name in tools_of(graph.graph)]
-    known = {*catalogue.current.real_by_name, *catalogue.current.ui_by_name, *of_graphs}
-    policy.warn_of_unmatched(known, models)
-    for name, error in refused.items():
+    for name, error in made.refused.items():
         logger.warning(
             "graph %(name)s is not served: %(error)s", {"name": name, "error": str(error)}
         )
     graphs = ServedGraphs(
-        {name: checkpoints(graph) for name, graph in attached.items()},
-        {name: str(error) for name, error in refused.items()},
+        {name: checkpoints(graph) for name, graph in resources.graphs.items()},
+        {name: str(error) for name, error in made.refused.items()},
     )
+    return Equipment(graphs, ServedModels(resources.models), classifier, catalogue)
+
+
+async def _runs(made: _Made, resources: _Resources, equipment: Equipment) -> Runs:
+    """Make the runs, when those that a crash of this process has cut off have their end."""
+    settings, hooks, workers = made.settings, made.hooks, resources.workers
+    store = resources.storage.store
+    store.follow_titles(hooks.thread_titled)
     if workers is None:
-        await LostRuns(store, graphs, hooks, settings.approval_seconds).end_all()
+        await LostRuns(store, equipment.graphs, hooks, settings.approval_seconds).end_all()
     logs = workers.logs if workers else MemoryLogs(settings.max_retained_bytes)
-    knows_callers = authentication is not None
+    run_settings = replace(_run_settings(settings), tells_causes=made.is_development)
+    return Runs(equipment, store, logs, run_settings, hooks, workers)
+
+
+def _state(made: _Made, resources: _Resources, equipment: Equipment, runs: Runs) -> AppState:
+    settings, hooks, store = made.settings, made.hooks, resources.storage.store
+    knows_callers = settings.authenticates
     unread = unread_budget(settings.max_responses_bytes, knows_callers=knows_callers)
-    served_models = ServedModels(models)
     return AppState(
-        formats=formats,
-        runs=Runs(
-            graphs,
-            served_models,
-            classifier,
-            store,
-            logs,
-            replace(_run_settings(settings), tells_causes=is_development),
-            policy,
-            catalogue,
-            hooks,
-            workers,
-        ),
-        reader=RunReader(graphs, store, logs, hooks.versions),
-        graphs=graphs,
-        models=served_models,
+        formats=made.formats,
+        runs=runs,
+        reader=runs.reader,
+        graphs=equipment.graphs,
+        models=equipment.models,
         client_values=settings.client_context,
         store=store,
-        database=storage.database,
+        database=resources.storage.database,
         streams=EventStreams(settings.ping_seconds, settings.max_open_streams, unread),
         unread=unread,
-        catalogue=catalogue,
+        catalogue=equipment.catalogue,
         tool_limits=settings.limits,
         body_limits=BodyLimits(
             settings.max_message_chars,
@@ -311,16 +329,15 @@ async def _wired(
         ),
         anonymous_bodies=anonymous_bodies(settings.max_bodies_bytes),
         model_name=settings.model_name,
-        extensions=extensions,
-        search=search_of(extensions),
+        extensions=made.extensions,
+        search=search_of(made.extensions),
         restorable_seconds=hooks.restorable_seconds,
-        authentication=authentication,
-        passed_headers=passed_headers,
+        hooks=hooks,
+        knows_callers=knows_callers,
+        passed_headers=made.project.configurable_headers if made.project else None,
         recorder=hooks.recorder,
         exporting=set(),
-        policy=policy,
-        failed_logins=FailedLogins(settings.max_failed_logins),
-        is_development=is_development,
+        is_development=made.is_development,
     )
 
 

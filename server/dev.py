@@ -25,7 +25,7 @@ from uvicorn.supervisors.statreload import StatReload
 
 from turnstream.graphs.project_file import project_file
 from turnstream.server.announcement import is_loopback
-from turnstream.server.extensions.loading import declared, named, settings_with
+from turnstream.server.extensions.loading import declared, named
 from turnstream.server.launch import REFUSALS, StartError, listen, read_settings, refused, serve
 from turnstream.server.settings import LOOPBACK, Settings
 
@@ -58,7 +58,7 @@ def main(arguments: Sequence[str]) -> int:
 
 def _read(arguments: Sequence[str]) -> Settings:
     """Raises StartError, ExtensionError."""
-    settings = read_settings(arguments, settings_with(declared(named(arguments))))
+    settings = read_settings(arguments, declared(named(arguments)))
     if not is_loopback(settings.host) or set(settings.allowed_hosts) - set(LOOPBACK):
         raise StartError(
             "turnstream dev shows exceptions and results of tools, and serves this machine alone: "

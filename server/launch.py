@@ -25,11 +25,16 @@ from turnstream.graphs.faults import GraphError
 from turnstream.graphs.model_options import ModelSetupError
 from turnstream.server.announcement import announce, is_loopback
 from turnstream.server.app import create_app
-from turnstream.server.callers.principal import AuthSetupError
 from turnstream.server.connections import ConnectionLimits
 from turnstream.server.extensions.base import Extension, ExtensionError
-from turnstream.server.extensions.built_in import BUILT_IN, ServerSettings
-from turnstream.server.extensions.loading import ADMINISTRATION, declared, named, settings_with
+from turnstream.server.extensions.built_in import BUILT_IN
+from turnstream.server.extensions.loading import (
+    ADMINISTRATION,
+    check_methods,
+    declared,
+    named,
+    settings_with,
+)
 from turnstream.server.logs.formats import LogFormat
 from turnstream.server.logs.messages import escape
 from turnstream.server.logs.setup import configure
@@ -65,7 +70,6 @@ REFUSALS = (
     CatalogueError,
     GraphError,
     ModelSetupError,
-    AuthSetupError,
     ExtensionError,
 )
 """Errors that keep the server from starting; each is told in one line."""
@@ -88,11 +92,14 @@ def main(arguments: Sequence[str]) -> int:
         commands = {name: run for each in extensions for name, run in each.commands.items()}
         if arguments[:1] and arguments[0] in commands:
             return commands[arguments[0]](arguments[1:])
-        kind = settings_with(extensions)
+        if arguments[:1] and any(arguments[0] in each.administration for each in extensions):
+            from turnstream.server.commands import run
+
+            return run(arguments)
         if {"-h", "--help"}.intersection(arguments):
-            sys.stdout.write(full_help(kind))
+            sys.stdout.write(full_help(settings_with(extensions)))
             return 0
-        settings = read_settings(arguments, kind)
+        settings = read_settings(arguments, extensions)
     except (StartError, ExtensionError) as error:
         return refused(error)
     configure(settings.log_format)
@@ -118,19 +125,23 @@ def refused(error: Exception, log_format: LogFormat = "text") -> int:
     return 2
 
 
-def read_settings(arguments: Sequence[str], kind: type[Settings] = ServerSettings) -> Settings:
-    """Raises StartError naming each setting that has a bad value, and what is allowed."""
+def read_settings(
+    arguments: Sequence[str], extensions: Sequence[type[Extension]] = BUILT_IN
+) -> Settings:
+    """Raises StartError naming each setting that has a bad value, and what is allowed;
+    ExtensionError."""
     _refuse_secrets(arguments)
     named = arguments[:1] and not arguments[0].startswith("-")
     options = ["--graph", *arguments] if named else [*arguments]
     if Path(PROJECT_FILE).is_file() and not _has_variable("TURNSTREAM_GRAPH"):
         options = ["--graph", PROJECT_FILE, *options]  # The last of an option holds.
     try:
-        settings = CliApp.run(kind, cli_args=options)
+        settings = CliApp.run(settings_with(extensions), cli_args=options)
     except ValidationError as error:
         raise StartError(faults(error)) from None
     except SettingsError as error:
         raise StartError(str(error)) from None
+    check_methods(extensions, settings)
     if not is_loopback(settings.host) and "auth" not in settings.model_fields_set:
         raise StartError(NO_AUTHENTICATION.format(host=settings.host or "every address"))
     return settings

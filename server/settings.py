@@ -21,18 +21,20 @@ from turnstream.graphs.client_state import MAX_STATE_BYTES
 from turnstream.graphs.limits import Limits
 from turnstream.graphs.loading import BUILT_IN
 from turnstream.graphs.result_view import Undeclared
+from turnstream.server.callers.addresses import networks
 from turnstream.server.logs.formats import LogFormat
 from turnstream.server.model_settings import ModelSettings
 from turnstream.server.project import with_project
 from turnstream.server.runs.graph_user import RESERVED
 from turnstream.server.storage_settings import StorageSettings
 from turnstream.server.system_prompt import DEFAULT_SYSTEM_PROMPT, read_prompt
-from turnstream.server.user_settings import UserSettings
 
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
+OFF = "off"
+"""The method of TURNSTREAM_AUTH by which nobody is recognised."""
 
 
-class Settings(ModelSettings, StorageSettings, UserSettings):
+class Settings(ModelSettings, StorageSettings):
     """Serve a LangGraph graph to browsers.
 
     Each option is also an environment variable: --max-steps is TURNSTREAM_MAX_STEPS.
@@ -198,6 +200,20 @@ class Settings(ModelSettings, StorageSettings, UserSettings):
     max_connections: NonNegativeInt = Field(
         0, description="open connections; 0: half of the limit of open files (ulimit -n)"
     )
+    auth: Annotated[tuple[str, ...], NoDecode] = Field(
+        (OFF,),
+        description="how callers are recognised, comma-separated: 'keys', 'jwt', 'header', "
+        "module:function; 'off': there is one user and no login",
+    )
+    trusted_proxies: Annotated[tuple[str, ...], NoDecode] = Field(
+        ("127.0.0.1", "::1"),
+        description="addresses and networks of proxies whose headers are believed, comma-separated",
+    )
+    approval_seconds: NonNegativeFloat = Field(
+        0.0,
+        le=3_153_600_000,  # a hundred years: the times are shown as dates
+        description="seconds that a call waits for an approval; 0: until it is decided",
+    )
     allowed_hosts: Annotated[tuple[str, ...], NoDecode] = Field(
         LOOPBACK, description="host names that requests may be sent to, comma-separated; '*': any"
     )
@@ -245,6 +261,34 @@ class Settings(ModelSettings, StorageSettings, UserSettings):
             )
         self.system_prompt = read_prompt(self.system_prompt)
         return self
+
+    @model_validator(mode="after")
+    def _check_callers(self) -> "Settings":
+        if not self.auth:
+            raise ValueError(
+                "TURNSTREAM_AUTH: name a method: off, keys, jwt, header or module:function"
+            )
+        if OFF in self.auth and self.authenticates:
+            raise ValueError("TURNSTREAM_AUTH: 'off' goes with no other method")
+        try:
+            networks(self.trusted_proxies)
+        except ValueError as error:
+            raise ValueError(
+                f"TURNSTREAM_TRUSTED_PROXIES: {error}; give addresses or networks such as "
+                "10.0.0.0/8"
+            ) from None
+        return self
+
+    @property
+    def authenticates(self) -> bool:
+        """True if callers are recognised."""
+        return self.auth != (OFF,)
+
+    @property
+    def names_proxies(self) -> bool:
+        """True if the setting names proxies. Its default is for addresses and TLS, not for who
+        somebody is."""
+        return "trusted_proxies" in self.model_fields_set and bool(self.trusted_proxies)
 
     @property
     def takes_app_context(self) -> bool:

@@ -1,6 +1,9 @@
-"""The addresses that count as one client."""
+"""Addresses of clients and proxies: their networks, and the addresses that count as one client."""
 
-from ipaddress import IPv6Address, ip_address, ip_network
+from collections.abc import Sequence
+from ipaddress import IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+
+Network = IPv4Network | IPv6Network
 
 IPV6_PREFIX = 64
 """Bits of an IPv6 address that one client cannot choose."""
@@ -17,3 +20,25 @@ def client_at(address: str) -> str:
     if ip.ipv4_mapped:
         return str(ip.ipv4_mapped)
     return str(ip_network(f"{ip}/{IPV6_PREFIX}", strict=False))
+
+
+def networks(names: Sequence[str]) -> tuple[Network, ...]:
+    """Raises ValueError for what is not an address or a network such as 10.0.0.0/8."""
+    return tuple(ip_network(name, strict=False) for name in names)
+
+
+def unmapped(address: str) -> str:
+    """`::ffff:10.0.0.1`, as a socket for both families has it, is 10.0.0.1."""
+    try:
+        ip = ip_address(address)
+    except ValueError:
+        return address
+    return str(getattr(ip, "ipv4_mapped", None) or ip)
+
+
+def is_within(address: str, trusted: Sequence[Network]) -> bool:
+    try:
+        ip = ip_address(unmapped(address))
+    except ValueError:
+        return False
+    return any(ip in network for network in trusted)

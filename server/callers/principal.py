@@ -60,20 +60,3 @@ def check_id(id: str) -> None:
         raise ValueError(f"{LOCAL_OWNER!r} is the owner of threads made without authentication")
     if not 1 <= len(id) <= MAX_ID_CHARS or not id.isprintable() or id != id.strip():
         raise ValueError(f"a caller's id has 1 to {MAX_ID_CHARS} printable characters")
-
-
-class AuthSetupError(Exception):
-    """Authentication cannot work as it is set; the message is for whoever starts the server."""
-
-
-class Unauthenticated(Exception):
-    """Nobody, or not who they say: the message is for the log, never for the caller."""
-
-
-class AuthenticationUnavailable(Exception):
-    """Whoever vouches for callers cannot be reached now; the message is for the log."""
-
-
-class KeyNotAskedFor(AuthenticationUnavailable):
-    """A key that the issuer may have published since it was last asked. Nothing was looked at, so
-    it counts as no failed login."""

@@ -1,36 +1,70 @@
-"""`turnstream keys`, `threads`, `extensions`, `migrate`: the commands of an administrator.
+"""The commands of an administrator: `turnstream threads`, `extensions`, `migrate`, and those of
+extensions, such as `turnstream keys`.
 
 They may run while the server does.
 """
 
 import argparse
 from collections.abc import Sequence
+from functools import partial
 
-from turnstream.server.commands import extensions, keys, migrate, threads
-from turnstream.server.commands.command import Command
-from turnstream.server.extensions.commands import carried_out, of_environment, open_database
-from turnstream.server.extensions.loading import declared, named, settings_with
+from turnstream.server.commands import extensions, migrate, threads
+from turnstream.server.extensions.base import Extension
+from turnstream.server.extensions.commands import (
+    Command,
+    carried_out,
+    of_environment,
+    open_database,
+)
+from turnstream.server.extensions.loading import (
+    ExtensionType,
+    declared,
+    named,
+    settings_with,
+    switched_on,
+    tables_of,
+)
+from turnstream.server.extensions.recording import AuditRecorder, in_order
+from turnstream.server.settings import Settings
+from turnstream.server.storage.opened import ServerStore
 
 
 def run(arguments: Sequence[str]) -> int:
     """The exit status: 0, 2 if the command cannot be understood or carried out."""
-    return carried_out(_carry_out(_parser().parse_args(arguments)))
+    return carried_out(_carry_out(arguments))
 
 
-async def _carry_out(options: argparse.Namespace) -> None:
+async def _carry_out(arguments: Sequence[str]) -> None:
     there_are = declared(named())
+    options = _parser(there_are).parse_args(arguments)
     settings = of_environment(settings_with(there_are))
     if options.alone:
         await options.alone(settings, options)
         return
     async with open_database(settings, makes=options.creates) as store:
-        await options.carry_out(Command(store, settings, options, there_are))
+        if options.extension:
+            await store.open_extensions(tables_of([options.extension]), is_shared=False)
+        recorder = partial(_recorder, store, settings, there_are)
+        await options.carry_out(Command(store, options, recorder))
 
 
-def _parser() -> argparse.ArgumentParser:
+async def _recorder(
+    store: ServerStore, settings: Settings, there_are: Sequence[ExtensionType]
+) -> AuditRecorder:
+    recording_ones = [each for each in there_are if each.record is not Extension.record]
+    recording = in_order(switched_on(recording_ones, settings))
+    await store.open_extensions(tables_of(recording), is_shared=False)
+    return AuditRecorder(recording, records=True)
+
+
+def _parser(there_are: Sequence[ExtensionType]) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("turnstream", description="The database is the server's.")
-    parser.set_defaults(alone=None)
+    parser.set_defaults(alone=None, extension=None)
     groups = parser.add_subparsers(required=True)
-    for group in (keys, threads, extensions, migrate):
+    for each in there_are:
+        for name, add in each.administration.items():
+            add(groups)
+            groups.choices[name].set_defaults(extension=each)
+    for group in (threads, extensions, migrate):
         group.add_to(groups)
     return parser

@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from turnstream.server.commands.command import Command, add_command
-from turnstream.server.extensions.commands import CommandError
+from turnstream.server.extensions.commands import Command, CommandError, add_command
 from turnstream.server.storage.extension_tables import drop
 
 

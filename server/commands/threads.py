@@ -4,8 +4,7 @@ import sys
 from typing import Any
 
 from turnstream.server.callers.principal import check_id
-from turnstream.server.commands.command import Command, add_command
-from turnstream.server.extensions.commands import CommandError
+from turnstream.server.extensions.commands import Command, CommandError, add_command
 from turnstream.server.storage.also import Also
 from turnstream.server.storage.ownership import assign
 from turnstream.server.turns.audit_records import AuditRecord

@@ -2,13 +2,14 @@
 
 An extension is a subclass of `Extension` that overrides what it contributes. The kinds are a closed
 set: settings, tables, routes, middleware, wire formats, commands, the search over the list of
-threads, the versions of messages, `open`, and hooks on the life of a run. An extension never gets
-the server itself, and cannot change what a model said. docs/extensions.md has a complete example.
+threads, the versions of messages, callers and their rights, `open`, and hooks on the life of a run.
+An extension never gets the server itself, and cannot change what a model said. docs/extensions.md
+has a complete example.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol, TypeVar
 
 from langchain_core.language_models import BaseChatModel
@@ -17,8 +18,11 @@ from pydantic_settings import BaseSettings
 from sqlalchemy import Connection, MetaData
 from sqlalchemy.sql.dml import UpdateBase
 from starlette.middleware import Middleware
+from starlette.requests import Request
 from starlette.routing import Route
 
+from turnstream.server.callers.principal import Principal
+from turnstream.server.callers.rights import Rights
 from turnstream.server.storage.search import Search
 from turnstream.server.storage.write_meter import WriteMeter
 from turnstream.server.turns.audit_records import AuditRecord
@@ -30,6 +34,7 @@ from turnstream.server.turns.versions import Versions
 EXTENSION_API = 1
 """The version of this door. An extension of another version keeps the server from starting."""
 
+RECOGNISE_SECONDS = 30.0
 GUARD_SECONDS = 5.0
 AFTER_SECONDS = 2.0
 """Limit on the `after_run` hooks of one run, all together."""
@@ -48,6 +53,9 @@ Watch = Callable[[Sequence[Chunk]], Awaitable[None]]
 server ends first."""
 Command = Callable[[Sequence[str]], int]
 """Takes the arguments behind the command's name; returns the exit status."""
+AddCommands = Callable[[Any], None]
+"""Adds subcommands to an argparse group, with `turnstream.server.extensions.commands.add_command`.
+"""
 
 
 class ExtensionError(Exception):
@@ -228,9 +236,22 @@ class Status(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Served:
+    """Names of what the server serves, as it starts."""
+
+    tools: Collection[str] = ()
+    """The tools of the catalogue and of all graphs."""
+    models: Collection[str] = ()
+    tools_of_graphs: Mapping[str, Collection[str]] = field(default_factory=dict)
+    """The tools of each graph that is not the built-in one, by the graph's name. Such a graph runs
+    its tools by itself: a call can be denied, but neither waited for nor counted."""
+
+
+@dataclass(frozen=True, slots=True)
 class Opened:
     """The parts of the server that an extension may use while the server serves."""
 
+    served: Served
     database: Database
     threads: Threads
     status: Status
@@ -245,6 +266,17 @@ class Opened:
 
 class Extension:
     """An optional feature. Made once a server, with all of its settings.
+
+    `recognise` is called for each request to a route that is not public, while TURNSTREAM_AUTH
+    names one of the extension's `methods`. The extensions are asked in their order until one knows
+    the caller; a caller whom none knows is refused with a 401. It raises Refusal to refuse a
+    caller itself. It has `RECOGNISE_SECONDS`: if it is late, raises anything else or returns
+    anything but a principal of a method other than `off`, the request is refused with
+    `authentication_unavailable`.
+
+    `rights` is called for each request and for each run. One extension may give callers their
+    rights; without one they may do everything. It raises Forbidden for a caller who may do nothing.
+    It waits for nothing. If it raises anything else, the request is refused with `guard_failed`.
 
     `before_run` is called under the claim on the thread, before anything is stored. It raises
     Refusal, or returns the names of the tools to which it narrows the run (None: all that the
@@ -279,6 +311,9 @@ class Extension:
     `thread_deleted` returns writes for the transaction that deletes a thread. Rows of tables with
     the columns `owner` and `thread_id` need none: they go with their thread, even while the
     extension is off.
+
+    `principal_deleted` returns writes for the transaction that deletes what is stored of a caller
+    beside their threads. If it or one of them fails, the deletion does, and can be done again.
     """
 
     name: ClassVar[str]
@@ -294,6 +329,12 @@ class Extension:
     """The version of the tables; see `migrate`."""
     commands: ClassVar[Mapping[str, Command]] = {}
     """First arguments of `turnstream` that run a command of the extension."""
+    administration: ClassVar[Mapping[str, AddCommands]] = {}
+    """First arguments of `turnstream` whose subcommands work on the database, where the extension's
+    tables are there, and may record deeds."""
+    methods: ClassVar[Sequence[str]] = ()
+    """The methods of TURNSTREAM_AUTH by which the extension recognises callers. It is on while the
+    setting names one of them. `module:function` stands for every name with a colon."""
     records: bool = True
     """False: `record` and `note` are not called. To be set while the extension is made."""
 
@@ -318,6 +359,23 @@ class Extension:
     def routes(self) -> Sequence[Route]:
         """Return routes for callers who are recognised and permitted."""
         return ()
+
+    def public_routes(self) -> Sequence[Route]:
+        """Return routes for anybody. The server reads small bodies there, of at most 12,000 bytes,
+        within a budget of their own."""
+        return ()
+
+    async def recognise(self, request: Request[Any]) -> Principal | None:
+        """Return the caller of a request. None: the extension knows nobody by it."""
+        raise NotImplementedError
+
+    def security_schemes(self) -> Mapping[str, Mapping[str, Any]]:
+        """Return the credentials that `recognise` takes, as security schemes of OpenAPI."""
+        return {}
+
+    def rights(self, principal: Principal) -> Rights:
+        """Return the rights of a caller. One extension may give them. Raises Forbidden."""
+        raise NotImplementedError
 
     def middleware(self) -> Sequence[Middleware]:
         """Return ASGI middleware around all of the server's own."""
@@ -374,6 +432,15 @@ class Extension:
     def thread_deleted(self, key: ThreadKey) -> Sequence[Write]:  # noqa: ARG002
         """Return writes for the transaction that deletes a thread."""
         return ()
+
+    def principal_deleted(self, principal: str) -> Sequence[Write]:  # noqa: ARG002
+        """Return writes for the transaction that deletes what is stored of a caller."""
+        return ()
+
+    def headers_after_deletion(self, request: Request[Any]) -> Mapping[str, str]:  # noqa: ARG002
+        """Return headers for the answer to a request that has deleted its caller, such as a cookie
+        that is taken back."""
+        return {}
 
     async def exported(self, key: ThreadKey) -> Any:
         """Return the extension's part of a thread in GET /export, as JSON; None: it has none."""

@@ -9,6 +9,7 @@ from turnstream.server.extensions.search import SearchExtension, SearchSettings
 from turnstream.server.extensions.titles import TitleSettings, TitlesExtension
 from turnstream.server.extensions.traces import TracesExtension, TracesSettings
 from turnstream.server.extensions.undo import UndoExtension, UndoSettings
+from turnstream.server.extensions.users import UserSettings, UsersExtension
 from turnstream.server.extensions.versions import VersionsExtension, VersionsSettings
 from turnstream.server.settings import Settings
 
@@ -21,6 +22,7 @@ BUILT_IN = (
     TitlesExtension,
     TracesExtension,
     UndoExtension,
+    UsersExtension,
     VersionsExtension,
 )
 
@@ -35,6 +37,7 @@ class ServerSettings(
     OpenApiSettings,
     SearchSettings,
     UndoSettings,
+    UserSettings,
     VersionsSettings,
 ):
     """Serve a LangGraph graph to browsers.

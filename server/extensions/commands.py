@@ -1,21 +1,24 @@
-"""Commands of extensions: how one is carried out on the server's database, times as people write
-and read them, tables."""
+"""Commands, of extensions and of the server: how one is named and carried out on the server's
+database, times as people write and read them, tables."""
 
+import argparse
 import asyncio
 import os
 import re
 import sys
 import time
-from collections.abc import AsyncIterator, Coroutine, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
 from pydantic_settings.exceptions import SettingsError
 
 from turnstream.server.extensions.base import ExtensionError
+from turnstream.server.extensions.recording import AuditRecorder
 from turnstream.server.logs.messages import escape
 from turnstream.server.settings import Settings
 from turnstream.server.settings_faults import faults
@@ -31,6 +34,31 @@ AnySettings = TypeVar("AnySettings", bound=Settings)
 
 class CommandError(Exception):
     """The command cannot be carried out; the message is for who gave it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command of an administrator: the options that it was given, and what it works on."""
+
+    store: ServerStore
+    options: argparse.Namespace
+    recorder: Callable[[], Awaitable[AuditRecorder]]
+    """Opens what records the administrator's deeds. Raises ExtensionError, StorageError,
+    StorageUnavailable."""
+
+
+def add_command(
+    group: Any,
+    name: str,
+    carry_out: Callable[[Command], Awaitable[None]],
+    help: str,
+    *,
+    creates: bool = False,
+) -> argparse.ArgumentParser:
+    """`creates`: it may make the database."""
+    parser: argparse.ArgumentParser = group.add_parser(name, help=help, description=help)
+    parser.set_defaults(carry_out=carry_out, creates=creates)
+    return parser
 
 
 def carried_out(work: Coroutine[None, None, None]) -> int:

@@ -14,15 +14,16 @@ from turnstream.graphs.user_modules import own_object
 from turnstream.server.extensions.base import EXTENSION_API, Extension, ExtensionError
 from turnstream.server.extensions.built_in import BUILT_IN, ServerSettings
 from turnstream.server.extensions.recording import the_one
-from turnstream.server.settings import Settings
+from turnstream.server.settings import OFF, Settings
 from turnstream.server.storage.extension_tables import ExtensionTables
 from turnstream.server.storage.search import Search
 from turnstream.server.storage.tables import metadata
 
 COMMANDS = ("dev", "new")
 """First arguments that are commands of the server's own."""
-ADMINISTRATION = ("keys", "threads", "extensions", "migrate")
-"""First arguments that are commands of `turnstream.server.commands`."""
+ADMINISTRATION = ("threads", "extensions", "migrate")
+"""First arguments that are commands of `turnstream.server.commands`; extensions add others."""
+ANY_FUNCTION = "module:function"
 RESERVED_TABLES = frozenset(metadata.tables) | {
     *("checkpoints", "writes", "checkpoint_blobs", "checkpoint_writes", "checkpoint_migrations"),
     *("store", "store_migrations", "store_vectors", "vector_migrations", "turnstream_schema"),
@@ -46,8 +47,12 @@ def declared(names: Sequence[str] = ()) -> tuple[ExtensionType, ...]:
         ("name", [each.name for each in found]),
         (
             "command",
-            [*COMMANDS, *ADMINISTRATION, *(command for each in found for command in each.commands)],
+            [
+                *(*COMMANDS, *ADMINISTRATION),
+                *(name for each in found for name in (*each.commands, *each.administration)),
+            ],
         ),
+        ("method of TURNSTREAM_AUTH", [OFF, *(name for each in found for name in each.methods)]),
         ("table", [*RESERVED_TABLES, *tables]),
     ):
         (doubled, count), *_ = Counter(taken).most_common(1)
@@ -94,10 +99,39 @@ def _check_section(name: str, section: type[BaseSettings], others: Iterable[type
             )
 
 
+def check_methods(extensions: Sequence[ExtensionType], settings: Settings) -> None:
+    """Raises ExtensionError for a method in TURNSTREAM_AUTH by which no extension recognises
+    callers."""
+    methods = [name for each in _known_to(settings, extensions) for name in each.methods]
+    for method in settings.auth:
+        if method != OFF and not _is_among(methods, method):
+            names = ", ".join((OFF, *(name for name in methods if name != ANY_FUNCTION)))
+            function = f" and no {ANY_FUNCTION}" if ANY_FUNCTION in methods else ""
+            raise ExtensionError(f"TURNSTREAM_AUTH: {method!r} is none of {names}{function}")
+
+
 def switched_on(extensions: Sequence[ExtensionType], settings: Settings) -> tuple[Extension, ...]:
     """Make the extensions that the settings switch on. Raises ExtensionError."""
-    has_section = [each for each in extensions if isinstance(settings, each.settings or Settings)]
-    return tuple(each(settings) for each in has_section if each.is_on(settings))
+    return tuple(each(settings) for each in to_be_on(extensions, settings))
+
+
+def to_be_on(extensions: Sequence[ExtensionType], settings: Settings) -> list[ExtensionType]:
+    """Return the extensions that the settings switch on."""
+    return [
+        each
+        for each in _known_to(settings, extensions)
+        if each.is_on(settings)
+        and (not each.methods or any(_is_among(each.methods, name) for name in settings.auth))
+    ]
+
+
+def _known_to(settings: Settings, extensions: Sequence[ExtensionType]) -> Sequence[ExtensionType]:
+    """Return the extensions whose sections the settings have."""
+    return [each for each in extensions if isinstance(settings, each.settings or Settings)]
+
+
+def _is_among(methods: Sequence[str], method: str) -> bool:
+    return method in methods or (ANY_FUNCTION in methods and ":" in method)
 
 
 def search_of(extensions: Sequence[Extension]) -> Callable[[str], Search] | None:
@@ -107,7 +141,7 @@ def search_of(extensions: Sequence[Extension]) -> Callable[[str], Search] | None
     return searching.search if searching else None
 
 
-def tables_of(extensions: Sequence[Extension]) -> list[ExtensionTables]:
+def tables_of(extensions: Sequence[Extension | ExtensionType]) -> list[ExtensionTables]:
     return [
         ExtensionTables(each.name, each.tables, each.version, each.migrate)
         for each in extensions
@@ -177,6 +211,11 @@ def _checked(place: str, found: object) -> ExtensionType:
         raise ExtensionError(
             f"the extension {place} has the name {name!r}; it needs one of lower-case letters, "
             "digits and underscores"
+        )
+    if found.recognise is not Extension.recognise and not found.methods:
+        raise ExtensionError(
+            f"the extension {place} recognises callers, and has no methods of TURNSTREAM_AUTH that "
+            "switch it on"
         )
     for table in found.tables.tables if found.tables else ():
         if not (table == name or table.startswith(f"{name}_")):

@@ -1,7 +1,7 @@
 """The parts of the server that extensions may use, and their tables."""
 
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -9,7 +9,8 @@ from functools import partial
 from langchain_core.language_models import BaseChatModel
 from sqlalchemy import Connection
 
-from turnstream.server.extensions.base import Extension, Opened
+from turnstream.graphs.graph_tools import tools_of
+from turnstream.server.extensions.base import Extension, Opened, Served
 from turnstream.server.runs.deletions import Deletions
 from turnstream.server.runs.hooks import RunHooks
 from turnstream.server.runs.message_texts import texts
@@ -20,6 +21,7 @@ from turnstream.server.storage.interfaces import ThreadStore
 from turnstream.server.storage.opened import Storage
 from turnstream.server.turns.header import ThreadKey
 from turnstream.server.turns.message_texts import MessageText
+from turnstream.tools.catalogue import Catalogue
 from turnstream.tools.threads import beside_loop
 
 
@@ -76,6 +78,18 @@ class Status:
         return self.hooks.dropped_chunks
 
 
+NOTHING_SERVED = Served()
+
+
+def served(graphs: ServedGraphs, catalogue: Catalogue, models: Collection[str]) -> Served:
+    """Return the names of what the server serves."""
+    attached = {name: each.attached for name, each in graphs.by_name.items()}
+    tools = {name: tools_of(each.graph) for name, each in attached.items()}
+    others = {name: tools[name] for name, each in attached.items() if not each.is_built_in}
+    ours = {*catalogue.real_by_name, *catalogue.ui_by_name}
+    return Served(ours.union(*tools.values()), models, others)
+
+
 @asynccontextmanager
 async def open_all(
     extensions: Sequence[Extension],
@@ -83,6 +97,7 @@ async def open_all(
     graphs: ServedGraphs,
     status: Status,
     open_model: Callable[[str], AbstractAsyncContextManager[BaseChatModel]],
+    served: Served = NOTHING_SERVED,
 ) -> AsyncIterator[None]:
     """Open the extensions in their order, and close them in the opposite one. Raises what they
     raise."""
@@ -90,6 +105,7 @@ async def open_all(
     async with AsyncExitStack() as stack:
         for each in extensions:
             opened = Opened(
+                served=served,
                 database=storage.store,
                 threads=Threads(storage.store, graphs, status.runs.deletions),
                 status=status,

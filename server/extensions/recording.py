@@ -1,12 +1,16 @@
 """Audit records on their way to the extensions that keep them."""
 
+import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeVar
 
 from turnstream.server.extensions.base import MAX_WRITES, Extension, ExtensionError, Write
 from turnstream.server.storage.also import Also
-from turnstream.server.storage.extension_writes import tolerated
+from turnstream.server.storage.extension_writes import required, tolerated
 from turnstream.server.turns.audit_records import AuditRecord
+
+T = TypeVar("T")
 
 logger = logging.getLogger(__name__)
 
@@ -62,9 +66,22 @@ def the_one(
     return found[0] if found else None
 
 
-def joined(extension: Extension, writes: Sequence[Write]) -> Also:
+async def in_time(seconds: float, work: Awaitable[T]) -> T:
+    """Raises TimeoutError, and RuntimeError for work that cancels itself: a CancelledError would
+    end the task that waits for it."""
+    try:
+        async with asyncio.timeout(seconds):
+            return await work
+    except asyncio.CancelledError:
+        task = asyncio.current_task()
+        if task and task.cancelling():
+            raise
+        raise RuntimeError("it cancelled itself") from None
+
+
+def joined(extension: Extension, writes: Sequence[Write], *, are_required: bool = False) -> Also:
     """Return writes of an extension, those on its own tables alone, for a transaction of the
-    store."""
+    store. `are_required`: a mistake in one of them undoes the transaction."""
     tables = extension.tables.tables.values() if extension.tables else ()
     own = [
         write
@@ -78,4 +95,6 @@ def joined(extension: Extension, writes: Sequence[Write]) -> Also:
             "are left out",
             named,
         )
+    if are_required:
+        return required(own[:MAX_WRITES])
     return tolerated(f"extension {extension.name}", own[:MAX_WRITES])

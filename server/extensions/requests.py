@@ -53,12 +53,14 @@ def _unchanged(body: Any) -> Any:
 
 async def read_json(request: Request[Any], parse: Callable[[Any], Any] = _unchanged) -> Any:
     """Return what `parse` makes of the JSON of a request's body, within the server's bounds of
-    size. That of a long body is parsed on a worker thread.
+    size, which are small on a public route. That of a long body is parsed on a worker thread.
 
     Raises what `parse` does, and what the server answers with a problem: 415 for another content
     type, 413, 400.
     """
-    value, _ = await cast("ApiRequest", request).state["bodies"].read(request, parse)
+    state = cast("ApiRequest", request).state
+    bodies = state["bodies" if PRINCIPAL in request.scope else "anonymous_bodies"]
+    value, _ = await bodies.read(request, parse)
     return value
 
 

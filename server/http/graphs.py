@@ -52,7 +52,7 @@ class Graphs(HTTPEndpoint):
         ]
         answer = GraphsJson(graphs=listed)
         if graphs.refused:
-            is_open = request.state["authentication"] is None
+            is_open = not request.state["knows_callers"]
             reasons = graphs.refused.items()
             answer["not_served"] = [
                 {"name": name, "reason": reason if is_open else SEE_LOG} for name, reason in reasons

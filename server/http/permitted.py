@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from turnstream.server.extensions.users.policy import Policy
 from turnstream.server.http.authenticated import PRINCIPAL
+from turnstream.server.runs.hooks import RunHooks
 
 RIGHTS = "rights"
 
@@ -13,12 +13,12 @@ RIGHTS = "rights"
 @dataclass(frozen=True, slots=True)
 class Permitted:
     """ASGI middleware of a route, behind `Authenticated`: counts the request. Raises Forbidden,
-    LimitExceeded."""
+    LimitExceeded, GuardFailed."""
 
     app: ASGIApp
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        policy: Policy = scope["state"]["policy"]
-        scope[RIGHTS] = rights = policy.rights(scope[PRINCIPAL])
+        hooks: RunHooks = scope["state"]["hooks"]
+        scope[RIGHTS] = rights = hooks.rights(scope[PRINCIPAL])
         await rights.take("requests_per_minute")
         await self.app(scope, receive, send)

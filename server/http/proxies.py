@@ -10,7 +10,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
-from turnstream.server.extensions.users.proxies import Network, is_within, networks, unmapped
+from turnstream.server.callers.addresses import Network, is_within, networks, unmapped
 
 PREFIX = re.compile(r"(/[A-Za-z0-9._~-]+)+")
 """A path without anything that could lead elsewhere."""

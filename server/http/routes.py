@@ -15,7 +15,7 @@ from turnstream.server.http.chat import Chat, ChatStop, ChatStream
 from turnstream.server.http.export import Export
 from turnstream.server.http.graphs import Graphs
 from turnstream.server.http.info import Health, Live, Ready
-from turnstream.server.http.login import Login, Logout, Me
+from turnstream.server.http.me import Me
 from turnstream.server.http.models import Models
 from turnstream.server.http.permitted import Permitted
 from turnstream.server.http.threads import Thread, Threads
@@ -28,8 +28,6 @@ PUBLIC_ROUTES = (
     Route("/health", Health),
     Route("/health/live", Live),
     Route("/health/ready", Ready),
-    Route("/login", Login),
-    Route("/logout", Logout),
 )
 OWN_ROUTES = (
     *PUBLIC_ROUTES,
@@ -61,10 +59,10 @@ def routes_with(formats: Formats, extensions: Sequence[Extension] = ()) -> tuple
     ours = [*OWN_ROUTES, *(route for format in formats.all for route in format.routes())]
     for extension in extensions:
         of_formats = (route for format in extension.formats() for route in format.routes())
-        theirs = [*extension.routes(), *of_formats]
-        for route in theirs:
+        theirs, public = [*extension.routes(), *of_formats], extension.public_routes()
+        for route in (*theirs, *public):
             _check(extension.name, route, ours)
-        ours += map(permitted, theirs)
+        ours += [*map(permitted, theirs), *public]
     return tuple(ours)
 
 

@@ -11,13 +11,11 @@ from turnstream.server.callers.principal import Principal
 from turnstream.server.callers.rights import Rights
 from turnstream.server.extensions.base import Extension
 from turnstream.server.extensions.recording import AuditRecorder
-from turnstream.server.extensions.users.authentication import Authentication
-from turnstream.server.extensions.users.failed_logins import FailedLogins
-from turnstream.server.extensions.users.policy import Policy
 from turnstream.server.formats import BodyLimits, Formats
 from turnstream.server.http.bodies import Bodies
 from turnstream.server.http.byte_budget import ByteBudget
 from turnstream.server.http.event_streams import EventStreams
+from turnstream.server.runs.hooks import RunHooks
 from turnstream.server.runs.reader import RunReader
 from turnstream.server.runs.runs import Runs
 from turnstream.server.runs.served_graphs import ServedGraphs
@@ -54,15 +52,14 @@ class AppState(TypedDict):
     """Parses what somebody looks for; raises ValueError. None: nothing searches."""
     restorable_seconds: float
     """Seconds for which a deleted thread can be brought back."""
-    authentication: Authentication | None
-    """None: it is off."""
+    hooks: RunHooks
+    knows_callers: bool
+    """False: authentication is off, and everybody is `local`."""
     passed_headers: ConfigurableHeaders | None
     """The headers that graphs are given; None: none."""
     recorder: AuditRecorder
     exporting: set[str]
     """The owners whose export is being sent."""
-    policy: Policy
-    failed_logins: FailedLogins
     is_development: bool
     """True in `turnstream dev` alone."""
 

@@ -3,12 +3,13 @@
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TypeVar
 
 from langchain_core.messages import AnyMessage, HumanMessage
 
+from turnstream.server.callers.principal import Principal
+from turnstream.server.callers.rights import Forbidden, LimitExceeded, Rights
 from turnstream.server.extensions.base import (
     AFTER_SECONDS,
     GUARD_SECONDS,
@@ -23,6 +24,7 @@ from turnstream.server.extensions.base import (
 from turnstream.server.extensions.recording import (
     AuditRecorder,
     in_order,
+    in_time,
     joined,
     overriding,
     the_one,
@@ -40,8 +42,6 @@ from turnstream.server.turns.header import ThreadKey
 from turnstream.server.turns.message_texts import TextChanges
 from turnstream.server.turns.requests import InvalidRequest, UserMessage
 
-T = TypeVar("T")
-
 CLOSE_SECONDS = 5.0
 """Limit on the wait for watchers when the server ends."""
 
@@ -49,12 +49,12 @@ logger = logging.getLogger(__name__)
 
 
 class GuardFailed(Exception):
-    """An extension that a run waits for has failed, so the run is refused."""
+    """An extension that a request or a run waits for has failed, so it is refused."""
 
 
 class RunHooks:
     """The hooks of the extensions that are on, in their declared order. Raises ExtensionError if
-    several keep versions."""
+    several keep versions or give rights."""
 
     def __init__(self, extensions: Sequence[Extension] = ()) -> None:
         ordered = in_order(extensions)
@@ -64,6 +64,10 @@ class RunHooks:
         self._after = overriding(ordered, Extension.after_run)
         self._deleting = overriding(ordered, Extension.thread_deleted)
         self._titling = overriding(ordered, Extension.thread_titled)
+        self._forgetting = overriding(ordered, Extension.principal_deleted)
+        self.recognising = overriding(ordered, Extension.recognise)
+        """The extensions that recognise callers, in the order in which they are asked."""
+        self._permitting = the_one(ordered, Extension.rights, "give callers their rights")
         keeping = the_one(ordered, Extension.versions, "keep the versions of messages")
         self.versions: VersionsOf = keeping.versions if keeping else no_versions
         self.restorable_seconds = max((each.restorable_seconds for each in ordered), default=0.0)
@@ -72,12 +76,25 @@ class RunHooks:
         self._feeds = set[_Feed]()
         self.dropped_chunks = 0
 
+    def rights(self, principal: Principal) -> Rights:
+        """Return the rights of a caller. Raises Forbidden, LimitExceeded, GuardFailed."""
+        if self._permitting is None:
+            return Rights(principal)
+        try:
+            return self._permitting.rights(principal)
+        except (Forbidden, LimitExceeded):
+            raise
+        except Exception:
+            named = {"extension": self._permitting.name}
+            logger.exception("extension %(extension)s gives nobody rights: it failed", named)
+            raise GuardFailed from None
+
     async def admit(self, start: RunStart) -> RunStart:
         """Ask the guards. Returns the start as they have narrowed it. Raises InvalidRequest with
         the code of a refusal, GuardFailed."""
         for extension in self._guards:
             try:
-                names = await _in_time(GUARD_SECONDS, extension.before_run(_spec(start)))
+                names = await in_time(GUARD_SECONDS, extension.before_run(_spec(start)))
                 if names is not None:
                     start = _narrowed(start, sorted(names))
             except Refusal as refusal:
@@ -96,7 +113,7 @@ class RunHooks:
         for extension in self._beginning:
             try:
                 writing = extension.run_begins(_spec(start))
-                also += joined(extension, await _in_time(GUARD_SECONDS, writing))
+                also += joined(extension, await in_time(GUARD_SECONDS, writing))
             except StorageUnavailable:
                 raise
             except Exception:
@@ -119,6 +136,14 @@ class RunHooks:
                 named = {"extension": extension.name, "thread": key.thread_id}
                 text = "extension %(extension)s: its writes for the deletion of %(thread)s failed"
                 logger.exception(text, named)
+        return also
+
+    def principal_deleted(self, principal: str) -> Also:
+        """Return the writes that delete what extensions have of a caller. Raises what they do."""
+        also: list[Callable[..., object]] = []
+        for extension in self._forgetting:
+            writes = extension.principal_deleted(principal)
+            also += joined(extension, writes, are_required=True)
         return also
 
     def thread_titled(self, key: ThreadKey, title: str) -> Also:
@@ -182,7 +207,7 @@ class HookedRun:
             named = {"extension": extension.name, "run": self._run.start.run_id}
             try:
                 writing = extension.after_run(self._view, chunks)
-                also += joined(extension, await _in_time(due - clock(), writing))
+                also += joined(extension, await in_time(due - clock(), writing))
             except Exception:
                 text = "extension %(extension)s writes nothing about run %(run)s: it failed"
                 logger.exception(text, named)
@@ -240,7 +265,7 @@ class _Feed:
     async def _drain(self) -> None:
         try:
             while self._queue:
-                await _in_time(WATCH_SECONDS, self._watch(self._queue.popleft()))
+                await in_time(WATCH_SECONDS, self._watch(self._queue.popleft()))
         except Exception:
             self._is_over = True
             self._queue.clear()
@@ -280,19 +305,6 @@ class _View:
 
     def text_changes(self) -> TextChanges | None:
         return changes(self._run.start, self._run.translator)
-
-
-async def _in_time(seconds: float, work: Awaitable[T]) -> T:
-    """Raises TimeoutError, and RuntimeError for work that cancels itself: a CancelledError would
-    end the run's own task."""
-    try:
-        async with asyncio.timeout(seconds):
-            return await work
-    except asyncio.CancelledError:
-        task = asyncio.current_task()
-        if task and task.cancelling():
-            raise
-        raise RuntimeError("it cancelled itself") from None
 
 
 def _spec(start: RunStart) -> RunSpec:

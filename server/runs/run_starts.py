@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from uuid import uuid4
 
 from turnstream.graphs.app_context import block
-from turnstream.graphs.classify import Classifier
 from turnstream.graphs.context import TurnContext
 from turnstream.graphs.rights import UNENFORCED
 from turnstream.server.callers.principal import Principal
@@ -14,10 +13,9 @@ from turnstream.server.runs.approvals import Decider
 from turnstream.server.runs.claims import NewRun, new_run_id
 from turnstream.server.runs.client_tools import as_ui_tools
 from turnstream.server.runs.client_values import check_values, with_app_context
+from turnstream.server.runs.equipment import Equipment
 from turnstream.server.runs.graph_user import GraphUser
 from turnstream.server.runs.prepare import prepare
-from turnstream.server.runs.served_graphs import ServedGraphs
-from turnstream.server.runs.served_models import ServedModels
 from turnstream.server.runs.setup_hash import setup_hash
 from turnstream.server.runs.start import RunSettings, RunStart
 from turnstream.server.runs.thread_version import UnknownThread, check_version
@@ -25,19 +23,12 @@ from turnstream.server.runs.tool_choice import narrowed
 from turnstream.server.runs.versions import VersionsOf
 from turnstream.server.turns.header import ThreadKey
 from turnstream.server.turns.requests import TurnRequest
-from turnstream.tools.current import CurrentCatalogue
 
 
 @dataclass(frozen=True, slots=True)
 class RunStarts:
-    """`classifier` has the rules for tool calls before a run's client tools are added; a run takes
-    the catalogue as it is now."""
-
-    graphs: ServedGraphs
-    models: ServedModels
-    classifier: Classifier
+    equipment: Equipment
     settings: RunSettings
-    catalogue: CurrentCatalogue
     versions: VersionsOf
 
     async def check_new(
@@ -71,11 +62,12 @@ class RunStarts:
         Raises InvalidRequest if the thread cannot take the request, and UnknownThread or
         ThreadChanged if it is not the one that the request was made on.
         """
-        catalogue, settings = self.catalogue.current, self.settings
-        graph = self.graphs.choose(request, run.thread)
-        checkpoints = self.graphs.checkpoints(graph)
+        graphs, models = self.equipment.graphs, self.equipment.models
+        catalogue, settings = self.equipment.catalogue.current, self.settings
+        graph = graphs.choose(request, run.thread)
+        checkpoints = graphs.checkpoints(graph)
         await check_version(request, run, checkpoints)
-        self.models.check(request, checkpoints.attached, rights)
+        models.check(request, checkpoints.attached, rights)
         check_values(request, checkpoints.attached, settings.client_values)
         request = with_app_context(request, checkpoints.attached)
         client_tools = as_ui_tools(request.client_tools, catalogue)
@@ -97,9 +89,9 @@ class RunStarts:
             decider,
             settings.max_thread_bytes,
         )
-        model = self.models.choose(request, checkpoints.attached, plan, rights)
-        model_name = self.models.name_of(model) if is_built_in else None
-        self.models.check_images(plan, model_name)
+        model = models.choose(request, checkpoints.attached, plan, rights)
+        model_name = models.name_of(model) if is_built_in else None
+        models.check_images(plan, model_name)
         return RunStart(
             run_id=run.run_id,
             key=run.key,
@@ -118,7 +110,7 @@ class RunStarts:
             rights=rights,
             values=request.values,
             classifier=replace(
-                self.classifier,
+                self.equipment.classifier,
                 catalogue=catalogue,
                 client_tools=client_tools,
                 rights=enforced,

@@ -10,14 +10,13 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from uuid import uuid4
 
-from turnstream.graphs.classify import Classifier
 from turnstream.server.callers.principal import Principal
-from turnstream.server.extensions.users.policy import NO_POLICY, Policy
 from turnstream.server.runs.busy_threads import BusyThreads
 from turnstream.server.runs.capacity import Capacity
 from turnstream.server.runs.claims import Claim, Claims
 from turnstream.server.runs.deletions import Deletions, Forgetting
 from turnstream.server.runs.endings import told_end
+from turnstream.server.runs.equipment import Equipment
 from turnstream.server.runs.hooks import RunHooks
 from turnstream.server.runs.lives import Lives, StreamLost
 from turnstream.server.runs.lost_chunks import told_so_far
@@ -27,8 +26,6 @@ from turnstream.server.runs.recovery import LostRuns
 from turnstream.server.runs.retries import Retries
 from turnstream.server.runs.run import Run
 from turnstream.server.runs.run_starts import RunStarts
-from turnstream.server.runs.served_graphs import ServedGraphs
-from turnstream.server.runs.served_models import ServedModels
 from turnstream.server.runs.shutdown import Shutdown
 from turnstream.server.runs.signals import STOPPED
 from turnstream.server.runs.start import RunSettings, RunStart
@@ -44,7 +41,6 @@ from turnstream.server.storage.run_logs import RunLogs
 from turnstream.server.storage.workers import Workers
 from turnstream.server.turns.header import LOCAL_OWNER, ThreadKey
 from turnstream.server.turns.requests import IdempotencyKey, InvalidRequest, TurnRequest
-from turnstream.tools.current import CurrentCatalogue
 
 logger = logging.getLogger(__name__)
 
@@ -53,42 +49,33 @@ UNREAD_POLL_SECONDS = 0.1
 
 
 class Runs:
-    """`classifier` has the rules for tool calls before a run's client tools are added; `catalogue`
-    is the one that changes, if that of the classifier does."""
+    """The runs of a server; `hooks` are those of its extensions."""
 
     def __init__(
         self,
-        graphs: ServedGraphs,
-        models: ServedModels,
-        classifier: Classifier,
+        equipment: Equipment,
         store: DeletionStore,
         logs: RunLogs,
         settings: RunSettings,
-        policy: Policy = NO_POLICY,
-        catalogue: CurrentCatalogue | None = None,
-        hooks: RunHooks | None = None,
+        hooks: RunHooks,
         workers: Workers | None = None,
     ) -> None:
-        self._hooks = hooks or RunHooks()
-        self._graphs = graphs
-        catalogue = catalogue or CurrentCatalogue(classifier.catalogue)
-        self._starts = RunStarts(
-            graphs, models, classifier, settings, catalogue, self._hooks.versions
-        )
-        self._held_calls = catalogue.held_calls
+        self._hooks = hooks
+        self._graphs = graphs = equipment.graphs
+        self._starts = RunStarts(equipment, settings, hooks.versions)
+        self._held_calls = equipment.catalogue.held_calls
         self._store = store
         self._settings = settings
-        self._policy = policy
         self._retries = Retries()
         audit = self._hooks.audit
         self._claims = Claims(store, logs, self._retries, audit.interrupted)
         lost_runs = LostRuns(store, graphs, self._hooks, settings.approval_seconds)
         self._capacity = Capacity(settings.max_live, settings.max_new_threads)
         forgetting = Forgetting(graphs, store, logs, self._retries, self._hooks)
-        self.others = join(workers, self._claims, forgetting, classifier, settings)
+        self.others = join(workers, self._claims, forgetting, equipment.classifier, settings)
         """None: this process has the database to itself."""
-        self._reader = RunReader(graphs, store, logs, self._hooks.versions)
-        self._busy = BusyThreads(self._claims, self._reader, store, self.others)
+        self.reader = RunReader(graphs, store, logs, self._hooks.versions)
+        self._busy = BusyThreads(self._claims, self.reader, store, self.others)
         self.deletions = Deletions(store, forgetting, self._busy.end)
         self._lives = Lives(
             store,
@@ -123,7 +110,7 @@ class Runs:
         is kept and cannot be streamed, and by the policy Forbidden or LimitExceeded, and by a guard
         GuardFailed.
         """
-        rights, by = self._policy.rights(principal), decider or principal
+        rights, by = self._hooks.rights(principal), decider or principal
         key = ThreadKey(principal.owner, request.thread_id or f"thread_{uuid4().hex[:20]}")
         stopped: list[str] = []
         over: str | None = None
@@ -240,7 +227,7 @@ class Runs:
         """Make a thread without a run, for a graph; one that is there stays. Raises ShuttingDown,
         TooManyRuns, Forbidden, LimitExceeded."""
         self._shutdown.check()
-        await self._capacity.take_new_thread(self._policy.rights(principal))
+        await self._capacity.take_new_thread(self._hooks.rights(principal))
         key = ThreadKey(principal.owner, thread_id)
         while (entry := await self._store.create(key, graph)) is None:
             await self.deletions.delete(key, at_once=True)
@@ -258,7 +245,7 @@ class Runs:
         self._held_calls.abandon(key.checkpoint_key)
         entry = await self._store.get(key)
         if entry and run_id and entry.run_id != run_id:
-            stopped = await self._reader.find(key, run_id)
+            stopped = await self.reader.find(key, run_id)
             if stopped:
                 end = told_end(await told_so_far(stopped.log))
                 return replace(entry, run_id=run_id, run_state=end)

@@ -24,11 +24,21 @@ def tolerated(source: str, statements: Sequence[Statement]) -> Also:
     return [partial(_execute, source, statements)] if statements else ()
 
 
+def required(statements: Sequence[Statement]) -> Also:
+    """Return what executes the statements of an extension. A mistake in one of them undoes the
+    transaction."""
+    return [partial(_execute_all, statements)] if statements else ()
+
+
+def _execute_all(statements: Sequence[Statement], connection: Connection) -> None:
+    for statement in statements:
+        connection.execute(*(statement if isinstance(statement, tuple) else (statement,)))
+
+
 def _execute(source: str, statements: Sequence[Statement], connection: Connection) -> None:
     try:
         with connection.begin_nested():
-            for statement in statements:
-                connection.execute(*(statement if isinstance(statement, tuple) else (statement,)))
+            _execute_all(statements, connection)
             if connection.dialect.name == "postgresql":
                 # Otherwise a deferred constraint would undo the whole transaction at its end.
                 connection.execute(text("SET CONSTRAINTS ALL IMMEDIATE"))

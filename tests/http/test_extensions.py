@@ -34,6 +34,7 @@ from turnstream.server.extensions.base import (
 )
 from turnstream.server.extensions.recording import AuditRecorder
 from turnstream.server.extensions.requests import caller, thread_entry
+from turnstream.server.extensions.users import UsersExtension
 from turnstream.server.runs import hooks
 from turnstream.server.storage.extension_tables import drop
 from turnstream.server.storage.opened import open_command_store
@@ -565,7 +566,8 @@ async def test_the_declared_order_decides_which_guard_comes_first(
 
 async def test_a_route_of_an_extension_is_for_recognised_callers(tmp_path: Path) -> None:
     given = settings(tmp_path / "t.db", auth=("keys",))
-    async with serving(given, extensions=(Toy,)) as client, httpx.AsyncClient() as http:
+    on = (Toy, UsersExtension)
+    async with serving(given, extensions=on) as client, httpx.AsyncClient() as http:
         assert (await http.get(f"{client.url}/toy/t1")).status_code == 401
 
 

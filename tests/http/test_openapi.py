@@ -13,12 +13,14 @@ from openapi_spec_validator import validate
 
 from tests.support.examples import EXAMPLES, body_of
 from tests.support.serving import Client, serving, settings
-from tests.support.users import client_of, keys_settings
+from tests.support.users import authenticating, client_of, keys_settings, named
 from turnstream.server.extensions.openapi.document import shared_text
 from turnstream.server.runs.served_models import ServedModels
 
 FEEDBACK = "/threads/{thread_id}/feedback"
-NAMES = [(method, path, name) for (method, path), named in EXAMPLES.items() for name in named]
+OF_USERS = [("POST", "/login"), ("POST", "/logout")]
+"""Operations of a server that recognises its callers."""
+NAMES = [(*place, name) for place, its in EXAMPLES.items() for name in its if place not in OF_USERS]
 
 
 async def document_of(client: Any) -> dict[str, Any]:
@@ -55,6 +57,17 @@ async def test_an_example_is_answered_as_the_document_says(
     address = path.format(**filled(example.path, known))
     answer = await client.http.request(method, address, **sent, **body)
     assert answer.status_code == example.status, answer.text
+
+
+async def test_where_a_proxy_logs_people_in_nobody_logs_in_or_has_a_session(
+    tmp_path: Path,
+) -> None:
+    async with serving(authenticating(tmp_path / "t.db", auth=("header",))) as client:
+        for method, path in OF_USERS:
+            for name, example in EXAMPLES[method, path].items():
+                given = body_of((method, path), name)
+                answer = await client.http.request(method, path, json=given, headers=named("ann"))
+                assert answer.status_code == example.status, answer.text
 
 
 def filled(path: Mapping[str, str], known: Mapping[str, str]) -> dict[str, str]:

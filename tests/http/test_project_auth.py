@@ -10,7 +10,7 @@ import pytest
 from tests.support.environment import isolate
 from tests.support.serving import Client, serving, settings, text_of
 from tests.support.users import bearer
-from turnstream.server.callers.principal import AuthSetupError
+from turnstream.server.extensions.users.faults import AuthSetupError
 from turnstream.server.launch import StartError, read_settings
 from turnstream.server.settings import Settings
 

@@ -25,7 +25,10 @@ def public() -> Mapping[str, Sequence[str]]:
     return {
         "settings": sorted(each.variable for each in options),
         "commands": sorted(
-            [*ADMINISTRATION, *(name for each in BUILT_IN for name in each.commands)]
+            [
+                *ADMINISTRATION,
+                *(name for each in BUILT_IN for name in (*each.commands, *each.administration)),
+            ]
         ),
         "problem codes": sorted(f"{each.code} {each.status}" for each in ALL),
         "routes": sorted(

@@ -101,8 +101,10 @@ def test_of_an_extension_that_is_off_its_settings_and_tables_alone_are_imported(
     serving = imported_by_serving(tmp_path, TURNSTREAM_UNDO_SECONDS="0", **off)
     prefix = "turnstream.server.extensions."
     modules = {name.removeprefix(prefix) for name in serving if name.startswith(prefix)}
-    inside = {name for name in modules if name.startswith(("search.", "undo.", "versions."))}
-    assert inside == {"search.tables", "versions.tables"}
+    inside = {
+        name for name in modules if name.startswith(("search.", "undo.", "users.", "versions."))
+    }
+    assert inside == {"search.tables", "users.tables", "versions.tables"}
 
 
 @pytest.mark.full

@@ -7,6 +7,9 @@ from typing import Any
 import pytest
 from sqlalchemy import Column, Connection, Table, func, insert, select
 
+from turnstream.server.extensions.loading import tables_of
+from turnstream.server.extensions.users import UsersExtension
+from turnstream.server.extensions.users.tables import metadata as of_users
 from turnstream.server.storage.opened import open_storage
 from turnstream.server.storage.ownership import LEFT_BEHIND, MOVED, NEVER_MOVED, assign
 from turnstream.server.storage.sql_store import SqlTransactions
@@ -40,8 +43,7 @@ def owners(connection: Connection) -> dict[str, list[str]]:
 
 def test_it_is_said_of_every_table_what_becomes_of_its_rows() -> None:
     assert {*MOVED, *LEFT_BEHIND, *NEVER_MOVED} == {*OWNED}
-    others = {"api_keys", "browser_sessions", "session_secrets", "cursor_secret"}
-    others.add("extensions")
+    others = {"cursor_secret", "extensions"}
     assert {*metadata.tables} == {table.name for table in OWNED} | others
 
 
@@ -70,7 +72,8 @@ async def test_a_thread_that_is_deleted_leaves_no_row_but_its_claim(tmp_path: Pa
 async def test_what_is_a_callers_own_is_named_by_the_caller(name: str, tmp_path: Path) -> None:
     """Keys and logins stay with their caller, whoever gets the threads."""
     async with open_storage(tmp_path / "t.db") as storage:
-        await storage.store.write(fill, metadata.tables[name])
+        await storage.store.open_extensions(tables_of([UsersExtension]), is_shared=False)
+        await storage.store.write(fill, of_users.tables[name])
         await assign(storage.store, "ann", "ben")
-        count = select(func.count()).select_from(metadata.tables[name])
+        count = select(func.count()).select_from(of_users.tables[name])
         assert await storage.store.read(lambda connection: connection.scalar(count)) == 1

@@ -23,12 +23,14 @@ from turnstream.graphs.loading import Build
 from turnstream.graphs.result_view import ResultView, own_result
 from turnstream.graphs.rights import UNENFORCED
 from turnstream.server.callers.principal import LOCAL, Principal
-from turnstream.server.extensions.base import Extension
+from turnstream.server.callers.rights import Rights
+from turnstream.server.extensions.base import EXTENSION_API, Extension
 from turnstream.server.extensions.loading import tables_of
 from turnstream.server.extensions.opened import Status, open_all
-from turnstream.server.extensions.users.policy import NO_POLICY, Policy
+from turnstream.server.extensions.users.policy import Policy
 from turnstream.server.formats import DEFAULT
 from turnstream.server.runs.checkpoints import Checkpoints
+from turnstream.server.runs.equipment import Equipment
 from turnstream.server.runs.hooks import RunHooks
 from turnstream.server.runs.reader import LoggedRun, RunReader
 from turnstream.server.runs.recovery import LostRuns
@@ -48,6 +50,7 @@ from turnstream.server.turns.messages import Turn
 from turnstream.server.turns.requests import TextContent, ToolAnswer, TurnRequest, UserMessage
 from turnstream.tools.builtin import CATALOGUE
 from turnstream.tools.catalogue import Catalogue
+from turnstream.tools.current import CurrentCatalogue
 
 THREAD = "thread-1"
 
@@ -125,6 +128,18 @@ async def chunks_until(run: LoggedRun, reached: Callable[[Sequence[Chunk]], bool
     return chunks
 
 
+class UnderPolicy(Extension):
+    """Gives callers the rights of a policy."""
+
+    name, api = "under_policy", EXTENSION_API
+
+    def __init__(self, policy: Policy) -> None:
+        self._policy = policy
+
+    def rights(self, principal: Principal) -> Rights:
+        return self._policy.rights(principal)
+
+
 @asynccontextmanager
 async def backend(
     location: Location,
@@ -140,13 +155,14 @@ async def backend(
     context: Mapping[str, Any] | None = None,
     client_values: tuple[str, ...] = (),
     client_state: tuple[str, ...] = (),
-    policy: Policy = NO_POLICY,
+    policy: Policy | None = None,
     audits: bool = False,
     approval_seconds: float = 0,
     extensions: Sequence[Extension] = (),
 ) -> AsyncIterator[Backend]:
     """`results` are for another graph; without them clients see what its tools declare."""
     extensions = [*extensions, *([recording()] if audits else [])]
+    extensions += [UnderPolicy(policy)] if policy else []
     opened = new_databases.put(location, extensions)
     async with (
         open_storage(location) as storage,
@@ -176,8 +192,8 @@ async def backend(
             approval_seconds=approval_seconds,
             client_values=client_values,
         )
-        models = ServedModels({"test": model})
-        runs = Runs(graphs, models, classifier, store, logs, settings, policy, hooks=hooks)
+        models, tools = ServedModels({"test": model}), CurrentCatalogue(catalogue)
+        runs = Runs(Equipment(graphs, models, classifier, tools), store, logs, settings, hooks)
         reader = RunReader(graphs, store, logs, hooks.versions)
         async with open_all(extensions, storage, graphs, Status(runs, hooks), no_model):
             try:

@@ -10,14 +10,14 @@ from typing import Any
 import httpx
 import jsonschema_rs
 
-from tests.support.routes import ROUTES
+from tests.support.routes import EXTENSIONS, ROUTES
 from turnstream.server.extensions.openapi.document import Subject, document
 from turnstream.server.formats import FORMATS
 from turnstream.server.formats.body_schemas import Served
 from turnstream.server.formats.fields import BodyLimits
 
 _SERVED = Served(BodyLimits(32_000), ("chat",), ("offline",), ())
-SUBJECT = Subject(FORMATS, _SERVED, ("credentials", "key", "session"), "local")
+SUBJECT = Subject(FORMATS, _SERVED, "local", EXTENSIONS)
 EVERYTHING = document(ROUTES, SUBJECT)
 """With all that a server may have."""
 _ADDRESSES = [

@@ -99,7 +99,7 @@ EXAMPLES: Mapping[tuple[str, str], Mapping[str, Example]] = {
         "everything": Example(200),
     },
     ("POST", "/login"): {
-        "where nobody logs in": Example(404, {"credential": "ts_1"}),
+        "where a proxy logs people in": Example(404, {"credential": "ts_1"}),
     },
     ("POST", "/logout"): {
         "without a session": Example(204),

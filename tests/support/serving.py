@@ -26,6 +26,7 @@ from turnstream.server.connections import ConnectionLimits
 from turnstream.server.extensions.base import Extension
 from turnstream.server.extensions.built_in import BUILT_IN
 from turnstream.server.extensions.built_in import ServerSettings as Settings
+from turnstream.server.extensions.loading import to_be_on
 from turnstream.server.formats import FORMATS, Formats
 from turnstream.server.http.state import AppState
 from turnstream.server.launch import StartError, listen
@@ -238,10 +239,7 @@ async def serving(
         app = create_app(
             settings, catalogue, model, formats, extensions, page, is_development=is_development
         )
-        has_section = [one for one in extensions if isinstance(settings, one.settings or Settings)]
-        opened = new_databases.put(
-            settings.database, [one for one in has_section if one.is_on(settings)]
-        )
+        opened = new_databases.put(settings.database, to_be_on(extensions, settings))
         async with _serving(settings, app, port) as client:
             opened()
             yield client

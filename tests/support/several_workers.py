@@ -23,6 +23,7 @@ from turnstream.graphs.rights import UNENFORCED
 from turnstream.graphs.stored import Ended
 from turnstream.server.extensions.undo import UndoExtension, UndoSettings
 from turnstream.server.runs.checkpoints import Checkpoints
+from turnstream.server.runs.equipment import Equipment
 from turnstream.server.runs.hooks import RunHooks
 from turnstream.server.runs.reader import RunReader
 from turnstream.server.runs.runs import Runs
@@ -41,6 +42,7 @@ from turnstream.server.storage.workers import Holder, Workers
 from turnstream.server.turns.header import ThreadKey
 from turnstream.tools.builtin import CATALOGUE
 from turnstream.tools.catalogue import Catalogue
+from turnstream.tools.current import CurrentCatalogue
 
 LEASE_SECONDS = 0.2
 
@@ -281,10 +283,9 @@ def assembled(
     classifier = Classifier(catalogue, rights=UNENFORCED, unknown="invalid")
     checkpoints = Checkpoints(graph, saver, classifier.fallback, store)
     graphs = ServedGraphs({"test": checkpoints})
+    models = ServedModels({"test": model})
     runs = Runs(
-        graphs,
-        ServedModels({"test": model}),
-        classifier,
+        Equipment(graphs, models, classifier, CurrentCatalogue(catalogue)),
         store,
         workers.logs,
         RunSettings(RunLimits(60, 0), retention_seconds=60),

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from turnstream.graphs.approval_rules import ApprovalRules
-from turnstream.server.callers.principal import AuthenticationUnavailable, Principal
+from turnstream.server.callers.principal import Principal
+from turnstream.server.extensions.users.faults import AuthenticationUnavailable
 from turnstream.server.extensions.users.own_function import PARAMETERS, OwnFunction
 from turnstream.server.extensions.users.policy import Policy
 from turnstream.server.extensions.users.policy_file import PolicyFile

@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.issuer import AUDIENCE, LocalIssuer, Mode, ec_key, rsa_key
 from tests.support.waiting import WAIT_SECONDS, until
-from turnstream.server.callers.principal import AuthenticationUnavailable, Unauthenticated
+from turnstream.server.extensions.users.faults import AuthenticationUnavailable, Unauthenticated
 from turnstream.server.extensions.users.issuer import KeyTimes
 from turnstream.server.extensions.users.tokens import (
     TokenSettings,

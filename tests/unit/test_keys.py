@@ -7,11 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from turnstream.server.callers.principal import Principal, Unauthenticated
-from turnstream.server.extensions.users import remembered
+from turnstream.server.callers.principal import Principal
+from turnstream.server.extensions.loading import tables_of
+from turnstream.server.extensions.users import UsersExtension, remembered
 from turnstream.server.extensions.users.credential_store import SqlCredentialStore
 from turnstream.server.extensions.users.credentials import ApiKey
+from turnstream.server.extensions.users.faults import Unauthenticated
 from turnstream.server.extensions.users.keys import ApiKeys, new_key
+from turnstream.server.extensions.users.tables import metadata
 from turnstream.server.storage.interfaces import StorageUnavailable
 from turnstream.server.storage.store import open_store
 
@@ -19,6 +22,7 @@ from turnstream.server.storage.store import open_store
 @pytest.fixture
 async def store(tmp_path: Path) -> AsyncIterator[SqlCredentialStore]:
     async with open_store(tmp_path / "t.db", 5000) as threads:
+        await threads.open_extensions(tables_of([UsersExtension]), is_shared=False)
         yield SqlCredentialStore(threads)
 
 
@@ -33,6 +37,16 @@ async def test_a_key_names_its_caller_and_their_role(store: SqlCredentialStore) 
     assert await ApiKeys(store).authenticate(text) == Principal(
         "ann", ("admin",), "ann", "key", key.id, None, key.expires_at
     )
+
+
+async def test_keys_of_a_database_from_before_the_extension_are_good(tmp_path: Path) -> None:
+    text, key = new_key("ann")
+    async with open_store(tmp_path / "t.db", 5000) as before:
+        await before.write(metadata.create_all)
+        await SqlCredentialStore(before).add_key(key)
+    async with open_store(tmp_path / "t.db", 5000) as now:
+        await now.open_extensions(tables_of([UsersExtension]), is_shared=False)
+        assert (await ApiKeys(SqlCredentialStore(now)).authenticate(text)).id == "ann"
 
 
 async def test_a_wrong_secret_takes_as_many_look_ups_as_an_unknown_key(

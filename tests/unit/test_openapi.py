@@ -45,13 +45,14 @@ COMPUTED: dict[str, Pairs] = {
 RAISED: dict[str, Problems] = {
     "connections": problem_codes.CONNECTION,
     "http.guard": problem_codes.HOST | pick("origin_not_allowed"),
-    "http.authenticated": problem_codes.CREDENTIALS | pick("origin_required"),
+    "http.authenticated": problem_codes.CREDENTIALS,
+    "extensions.users.recognition": pick("origin_required", "authentication_unavailable")
+    | pick("unauthenticated"),
     "http.byte_budget": pick("limit_reached"),
     "http.bodies": problem_codes.BODY - pick("limit_reached"),
     "http.event_streams": pick("limit_reached"),
     "http.thread_listing": PAGE_PROBLEMS,
     "http.thread_changes": pick("invalid_title", "invalid_body"),
-    "http.personal_data": pick("not_confirmed"),
     "http.problems": pick("shutting_down", "thread_not_found", "limit_reached"),
     "http.problem_handlers": problem_codes.NO_OPERATION
     | pick("run_in_progress", "thread_changed", "forbidden", "limit_exceeded", "limit_reached")
@@ -223,7 +224,7 @@ def test_limits_of_the_schemas_are_those_of_the_code() -> None:
 
 
 def test_without_authentication_there_is_nothing_of_it() -> None:
-    off = document(ROUTES, replace(SUBJECT, schemes=()))
+    off = document(ROUTES, replace(SUBJECT, extensions=()))
     assert "securitySchemes" not in off["components"]
     for paths in off["paths"].values():
         for operation in paths.values():

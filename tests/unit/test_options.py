@@ -10,7 +10,7 @@ import pytest
 from tests.support.settings_page import SEE, made, of_page
 from turnstream import __version__
 from turnstream.server.__main__ import main
-from turnstream.server.extensions.built_in import ServerSettings
+from turnstream.server.extensions.built_in import BUILT_IN, ServerSettings
 from turnstream.server.extensions.loading import ADMINISTRATION
 from turnstream.server.help_text import HELP
 from turnstream.server.options import GROUPS, Option, grouped
@@ -51,7 +51,8 @@ def test_the_short_help_fits_a_screen_and_has_the_options_of_the_code() -> None:
     assert len(shown) > 15
     for each in shown:
         assert re.sub(r" +(\S+).*", r" \1", each) in OPTIONS, each
-    for each in ADMINISTRATION:
+    of_extensions = [name for each in BUILT_IN for name in (*each.commands, *each.administration)]
+    for each in (*ADMINISTRATION, *of_extensions):
         assert each in HELP.splitlines()[2]
 
 

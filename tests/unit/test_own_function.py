@@ -9,13 +9,13 @@ import pytest
 from langgraph_sdk import Auth
 from langgraph_sdk.auth.exceptions import HTTPException
 
-from turnstream.server.callers.principal import (
+from turnstream.server.callers.principal import Principal
+from turnstream.server.extensions.users import own_function
+from turnstream.server.extensions.users.faults import (
     AuthenticationUnavailable,
     AuthSetupError,
-    Principal,
     Unauthenticated,
 )
-from turnstream.server.extensions.users import own_function
 from turnstream.server.extensions.users.own_function import PARAMETERS, OwnFunction
 
 VALUES: dict[str, Any] = {name: f"the {name}" for name in PARAMETERS}

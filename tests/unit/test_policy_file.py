@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from turnstream.server.extensions.base import Served
 from turnstream.server.extensions.users.policy import open_policy
 from turnstream.server.extensions.users.policy_file import PolicyError, line_of, read_policy
 
@@ -42,7 +43,7 @@ def test_a_glob_that_matches_nothing_is_named_with_what_is_near(
     """
     policy = open_policy(written(tmp_path, text))
     tools = ["schedule_maintenance", "send_mail", "web_search"]
-    policy.warn_of_unmatched(tools, ["offline"])
+    policy.check(Served(tools, ["offline"]))
     said = [record.getMessage() for record in caplog.records]
     start = "TURNSTREAM_POLICY: roles.user"
     assert said == [

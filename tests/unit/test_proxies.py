@@ -2,8 +2,9 @@
 
 import pytest
 
-from turnstream.server.callers.principal import Unauthenticated
-from turnstream.server.extensions.users.proxies import ProxyHeaders, is_within, networks
+from turnstream.server.callers.addresses import is_within, networks
+from turnstream.server.extensions.users.faults import Unauthenticated
+from turnstream.server.extensions.users.proxies import ProxyHeaders
 
 TRUSTED = networks(["10.0.0.0/8", "::1"])
 PROXY = ProxyHeaders("x-forwarded-user", "x-forwarded-groups", TRUSTED)

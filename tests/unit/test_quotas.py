@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from turnstream.server.callers.principal import (
-    AuthenticationUnavailable,
-    KeyNotAskedFor,
-    Principal,
-    Unauthenticated,
-)
+from turnstream.server.callers.principal import Principal
 from turnstream.server.callers.rights import LimitExceeded, Rights
 from turnstream.server.extensions.users import failed_logins
 from turnstream.server.extensions.users.failed_logins import FailedLogins
+from turnstream.server.extensions.users.faults import (
+    AuthenticationUnavailable,
+    KeyNotAskedFor,
+    Unauthenticated,
+)
 from turnstream.server.extensions.users.policy import Policy
 from turnstream.server.extensions.users.policy_file import PolicyFile
 from turnstream.server.extensions.users.quotas import Memory, Quotas

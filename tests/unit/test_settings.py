@@ -6,6 +6,7 @@ import pytest
 
 from tests.support.environment import isolate
 from turnstream.graphs.limits import Limits
+from turnstream.server.extensions.base import ExtensionError
 from turnstream.server.launch import StartError, read_settings
 
 
@@ -15,7 +16,7 @@ def clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 def refused(*arguments: str) -> str:
-    with pytest.raises(StartError) as error:
+    with pytest.raises((StartError, ExtensionError)) as error:
         read_settings(arguments)
     return str(error.value)
 

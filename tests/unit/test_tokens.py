@@ -14,10 +14,10 @@ import pytest
 from joserfc.jwk import ECKey, Key, OKPKey, RSAKey
 
 from tests.support.issuer import AUDIENCE, LocalIssuer, encoded, rsa_key
-from turnstream.server.callers.principal import (
+from turnstream.server.callers.principal import Principal
+from turnstream.server.extensions.users.faults import (
     AuthenticationUnavailable,
     AuthSetupError,
-    Principal,
     Unauthenticated,
 )
 from turnstream.server.extensions.users.issuer import KeyTimes
@@ -451,7 +451,7 @@ async def test_an_issuer_that_could_not_be_trusted_keeps_the_server_from_startin
 def test_without_the_package_the_error_says_what_to_install() -> None:
     code = (
         "import sys; sys.modules['joserfc'] = None\n"
-        "from turnstream.server.callers.principal import *\n"
+        "from turnstream.server.extensions.users.faults import *\n"
         "try:\n    import turnstream.server.extensions.users.tokens\n"
         "except AuthSetupError as error:\n    sys.stdout.write(str(error))"
     )

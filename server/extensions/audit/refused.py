@@ -10,7 +10,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from turnstream.server.callers.principal import Principal
 from turnstream.server.extensions.audit.trail import Trail
 from turnstream.server.extensions.requests import matched_route
-from turnstream.server.http.authenticated import PRINCIPAL, session_cookie
+from turnstream.server.http.authenticated import HAS_CREDENTIALS, PRINCIPAL
 from turnstream.server.http.problems import PROBLEM_CODE
 from turnstream.server.turns.audit_records import AuditRecord
 
@@ -42,7 +42,7 @@ class Refused:
 
 def _note(trail: Trail, request: Request[Any], status: int) -> None:
     caller: Principal | None = request.scope.get(PRINCIPAL)
-    if status == 401 and not _has_credentials(request):
+    if status == 401 and not request.scope["state"].get(HAS_CREDENTIALS):
         return
     refusal = AuditRecord(
         "refusal",
@@ -53,9 +53,3 @@ def _note(trail: Trail, request: Request[Any], status: int) -> None:
         address=request.client.host if request.client else None,
     )
     trail.note_refusal(refusal)
-
-
-def _has_credentials(request: Request[Any]) -> bool:
-    """Check whether the request said who its caller is, and was not believed."""
-    given = "authorization" in request.headers or session_cookie(request) is not None
-    return given or request.url.path == "/login"

@@ -26,7 +26,7 @@ from turnstream.server.formats.langgraph import schemas as langgraph
 from turnstream.server.formats.langgraph.api import ApiKeyHeader
 from turnstream.server.formats.metadata_schemas import INTERRUPT, any_of
 from turnstream.server.http import operations as vocabulary
-from turnstream.server.http.authenticated import COOKIE, SECURE_COOKIE, Authenticated
+from turnstream.server.http.authenticated import Authenticated
 from turnstream.server.http.guard import SAFE_METHODS
 from turnstream.server.http.operations import TEXT, Answer, Operation, Shape
 from turnstream.server.http.permitted import Permitted
@@ -45,16 +45,6 @@ TAGS = {
     "langgraph": "langgraph",
 }
 """By the first segment of an address; the others are of the tag `server`."""
-_SESSION = (
-    f"Of POST /login; by TLS its name is {SECURE_COOKIE}. What changes something needs an `Origin` "
-    "beside it."
-)
-_KEY = "The same, as LangGraph's SDK sends it; only under /langgraph."
-SECURITY_SCHEMES = {
-    "credentials": {"type": "http", "scheme": "bearer", "description": "An API key or a token."},
-    "key": {"type": "apiKey", "in": "header", "name": "X-Api-Key", "description": _KEY},
-    "session": {"type": "apiKey", "in": "cookie", "name": COOKIE, "description": _SESSION},
-}
 PROBLEM = "application/problem+json"
 CALLER = "\0caller"
 """The place of the caller's id in the text that all callers share."""
@@ -66,13 +56,19 @@ class Subject:
 
     formats: Formats
     served: Served
-    schemes: tuple[str, ...]
-    """Names of the security schemes; none while authentication is off."""
     caller: str
     """The caller's id."""
     extensions: tuple[Extension, ...] = ()
     routes: Sequence[Route] = field(default=(), compare=False)
     """The routes of the server; formats and extensions decide which."""
+
+    @property
+    def schemes(self) -> Mapping[str, Mapping[str, Any]]:
+        """The security schemes; none while authentication is off."""
+        found = dict[str, Mapping[str, Any]]()
+        for each in self.extensions:
+            found.update(each.security_schemes())
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +125,6 @@ def document(routes: Sequence[Route], subject: Subject) -> dict[str, Any]:
     paths: dict[str, dict[str, Any]] = {}
     for one in declared:
         paths.setdefault(one.route.path, {})[one.method.lower()] = _described(one, subject)
-    schemes = {name: SECURITY_SCHEMES[name] for name in subject.schemes}
     schemas = {**_components(subject), **_resolved(components, types)}
     return {
         "openapi": "3.1.0",
@@ -142,7 +137,7 @@ def document(routes: Sequence[Route], subject: Subject) -> dict[str, Any]:
         "servers": [{"url": "/"}],
         "tags": [{"name": tag} for tag in dict.fromkeys(map(_tag, paths))],
         "paths": _resolved(paths, types),
-        "components": _without_empty({"schemas": schemas, "securitySchemes": schemes}),
+        "components": _without_empty({"schemas": schemas, "securitySchemes": subject.schemes}),
     }
 
 
@@ -247,7 +242,7 @@ def _problems(endpoint: Endpoint, subject: Subject) -> Problems:
         if not is_safe:
             found |= pick("origin_required")
     if Permitted in layers and subject.schemes:
-        found |= pick("forbidden", "limit_exceeded")
+        found |= pick("forbidden", "limit_exceeded", "guard_failed")
     return found
 
 

@@ -35,7 +35,7 @@ def _encoded(request: ApiRequest) -> bytes:
     served = Served(state["body_limits"], tuple(graphs), tuple(models), values)
     caller, extensions = principal(request).id, tuple(state["extensions"])
     routes = _in_order(request.app.routes)
-    return encoded(Subject(state["formats"], served, _schemes(request), caller, extensions, routes))
+    return encoded(Subject(state["formats"], served, caller, extensions, routes))
 
 
 def _in_order(routes: Sequence[Route]) -> Sequence[Route]:
@@ -52,10 +52,3 @@ def _values(request: ApiRequest) -> Mapping[str, set[str]]:
         for place, given in allowed.items():
             names.setdefault(place, set()).update(given)
     return names
-
-
-def _schemes(request: ApiRequest) -> tuple[str, ...]:
-    authentication = request.state["authentication"]
-    if authentication is None:
-        return ()
-    return ("credentials", "key", "session") if authentication.takes_logins else ()

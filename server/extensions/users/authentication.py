@@ -11,12 +11,11 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from turnstream.server.callers.principal import Principal, Unauthenticated
-from turnstream.server.extensions.users.credentials import CredentialStore
+from turnstream.server.callers.principal import Principal
+from turnstream.server.extensions.users.faults import Unauthenticated
 from turnstream.server.extensions.users.keys import ApiKeys
 from turnstream.server.extensions.users.proxies import ProxyHeaders
 from turnstream.server.extensions.users.sessions import Sessions
-from turnstream.server.storage.also import Also
 
 
 class TokenVerifier(Protocol):
@@ -47,7 +46,6 @@ class Credentials:
 class Authentication:
     """The methods that are switched on; `sessions` are there for all of them but a proxy alone."""
 
-    credentials: CredentialStore
     sessions: Sessions
     keys: ApiKeys | None = None
     tokens: TokenVerifier | None = None
@@ -84,9 +82,8 @@ class Authentication:
         if doubtful:
             raise Unauthenticated(f"more than one header {' and '.join(sorted(doubtful))}")
 
-    async def forget(self, principal: Principal, also: Also = ()) -> None:
-        """Delete the caller's API keys and sessions. Raises StorageUnavailable."""
-        await self.credentials.forget_principal(principal.id, also)
+    def remember_nobody(self) -> None:
+        """Look up all API keys and sessions anew: they may be gone from the store."""
         self.sessions.forget_all()
         if self.keys:
             self.keys.forget_all()

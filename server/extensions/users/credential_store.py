@@ -6,10 +6,10 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, delete, func, insert, select, update
 
+from turnstream.server.extensions.base import Database, Write
 from turnstream.server.extensions.users.credentials import ApiKey, BrowserSession, SessionSecret
+from turnstream.server.extensions.users.tables import api_keys, browser_sessions, session_secrets
 from turnstream.server.storage.also import Also, perform
-from turnstream.server.storage.sql_store import SqlTransactions
-from turnstream.server.storage.tables import api_keys, browser_sessions, session_secrets
 
 _KEY = (
     api_keys.c.id,
@@ -34,10 +34,10 @@ _SESSION = (
 
 
 class SqlCredentialStore:
-    """Implements `CredentialStore`, on the connections of the store of threads."""
+    """Implements `CredentialStore`."""
 
-    def __init__(self, store: SqlTransactions) -> None:
-        self._read, self._write = store.read, store.write
+    def __init__(self, database: Database) -> None:
+        self._read, self._write = database.read, database.write
 
     async def add_key(self, key: ApiKey, also: Also = ()) -> None:
         def add(connection: Connection) -> None:
@@ -120,13 +120,12 @@ class SqlCredentialStore:
 
         await self._write(rotate)
 
-    async def forget_principal(self, principal: str, also: Also = ()) -> None:
-        def forget(connection: Connection) -> None:
-            for table in (api_keys, browser_sessions):
-                connection.execute(delete(table).where(table.c.principal == principal))
-            perform(connection, also)
 
-        await self._write(forget)
+def forgetting(principal: str) -> Sequence[Write]:
+    """Return what deletes the keys and sessions of a caller."""
+    return [
+        delete(each).where(each.c.principal == principal) for each in (api_keys, browser_sessions)
+    ]
 
 
 def _key(connection: Connection, key_id: str) -> ApiKey | None:

@@ -80,6 +80,3 @@ class CredentialStore(Protocol):
         self, added: SessionSecret, newest_before: float, oldest: float
     ) -> None:
         """Add the secret if the newest is from before a time; drop those from before another."""
-
-    async def forget_principal(self, principal: str, also: Also = ()) -> None:
-        """Delete the keys and sessions of a caller."""

@@ -8,8 +8,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 from turnstream.server.callers.addresses import client_at
-from turnstream.server.callers.principal import KeyNotAskedFor
 from turnstream.server.callers.rights import LimitExceeded
+from turnstream.server.extensions.users.faults import KeyNotAskedFor
 
 WINDOW_SECONDS = 60.0
 MAX_ADDRESSES = 10_000

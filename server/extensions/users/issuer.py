@@ -13,7 +13,7 @@ from typing import Any
 
 import httpx
 
-from turnstream.server.callers.principal import AuthenticationUnavailable, AuthSetupError
+from turnstream.server.extensions.users.faults import AuthenticationUnavailable, AuthSetupError
 from turnstream.server.extensions.users.public_keys import PublicKeys
 from turnstream.tools import strict_json
 

@@ -10,8 +10,9 @@ import secrets
 import time
 from hmac import compare_digest
 
-from turnstream.server.callers.principal import Principal, Unauthenticated, check_id
+from turnstream.server.callers.principal import Principal, check_id
 from turnstream.server.extensions.users.credentials import ApiKey, CredentialStore
+from turnstream.server.extensions.users.faults import Unauthenticated
 from turnstream.server.extensions.users.remembered import Remembered
 from turnstream.server.storage.interfaces import StorageUnavailable
 

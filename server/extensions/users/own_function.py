@@ -16,10 +16,10 @@ from typing import Any
 from langgraph_sdk import Auth
 from langgraph_sdk.auth.exceptions import HTTPException
 
-from turnstream.server.callers.principal import (
+from turnstream.server.callers.principal import Principal
+from turnstream.server.extensions.users.faults import (
     AuthenticationUnavailable,
     AuthSetupError,
-    Principal,
     Unauthenticated,
 )
 from turnstream.tools.author_calls import AuthorCalls

@@ -1,18 +1,17 @@
 """The policy: the roles of its file become the rights of a principal."""
 
 import logging
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from turnstream.graphs.attached import AttachedGraph
-from turnstream.graphs.graph_tools import tools_of
 from turnstream.graphs.rights import Decision
 from turnstream.server.callers.principal import Principal
 from turnstream.server.callers.rights import Forbidden, Rights
+from turnstream.server.extensions.base import Served
 from turnstream.server.extensions.users.policy_file import (
     PolicyError,
     PolicyFile,
@@ -53,12 +52,13 @@ class Policy:
         remembered = self._decisions.setdefault(frozenset(known), {})
         return RoleRights(principal, roles, self.rule, self.counters, remembered)
 
-    def check(self, graphs: Mapping[str, AttachedGraph]) -> None:
+    def check(self, served: Served) -> None:
         """Raises PolicyError for what cannot be enforced in a graph that is not ours, which runs
         its tools by itself: a call of them can be denied, but neither waited for nor counted."""
-        for name, graph in graphs.items():
-            if self.file and not graph.is_built_in:
-                self._check(self.file, name, tools_of(graph.graph))
+        for name, tools in served.tools_of_graphs.items():
+            if self.file:
+                self._check(self.file, name, tools)
+        self._warn_of_unmatched(served.tools, served.models)
 
     def _check(self, file: PolicyFile, graph: str, tools: Collection[str]) -> None:
         if self.rule and self.rule.is_async:
@@ -74,7 +74,7 @@ class Policy:
                 if call_limits(role, tool):
                     raise _unenforceable(name, "limits.tool_calls_per_day", tool, graph)
 
-    def warn_of_unmatched(self, tools: Collection[str], models: Collection[str]) -> None:
+    def _warn_of_unmatched(self, tools: Collection[str], models: Collection[str]) -> None:
         """Warn of globs that match nothing: a misspelt one under `approval` lets calls run that
         somebody should approve."""
         for name, role in self.file.roles.items() if self.file else ():
@@ -118,13 +118,8 @@ def _unenforceable(role: str, key: str, tool: str, graph: str) -> PolicyError:
     )
 
 
-NO_POLICY = Policy()
-
-
-def open_policy(path: Path | None) -> Policy:
+def open_policy(path: Path) -> Policy:
     """The policy of a file. Raises PolicyError."""
-    if path is None:
-        return NO_POLICY
     file = read_policy(path)
     counters: Counters | None = None
     if any(role.limits.are_windows for role in file.roles.values()):

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, PositiveInt, StringConstraints, ValidationError
 
-from turnstream.server.callers.principal import AuthSetupError
+from turnstream.server.extensions.users.faults import AuthSetupError
 
 LimitName = Literal[
     "requests_per_minute",

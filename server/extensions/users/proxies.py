@@ -6,33 +6,10 @@ straight from a trusted proxy.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 
-from turnstream.server.callers.principal import Principal, Unauthenticated
-
-Network = IPv4Network | IPv6Network
-
-
-def networks(names: Sequence[str]) -> tuple[Network, ...]:
-    """Raises ValueError for what is not an address or a network such as 10.0.0.0/8."""
-    return tuple(ip_network(name, strict=False) for name in names)
-
-
-def unmapped(address: str) -> str:
-    """`::ffff:10.0.0.1`, as a socket for both families has it, is 10.0.0.1."""
-    try:
-        ip = ip_address(address)
-    except ValueError:
-        return address
-    return str(getattr(ip, "ipv4_mapped", None) or ip)
-
-
-def is_within(address: str, trusted: Sequence[Network]) -> bool:
-    try:
-        ip = ip_address(unmapped(address))
-    except ValueError:
-        return False
-    return any(ip in network for network in trusted)
+from turnstream.server.callers.addresses import Network, is_within
+from turnstream.server.callers.principal import Principal
+from turnstream.server.extensions.users.faults import Unauthenticated
 
 
 @dataclass(frozen=True, slots=True)

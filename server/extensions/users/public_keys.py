@@ -14,7 +14,7 @@ from joserfc.jwk import Key, import_key
 from joserfc.jws import JWSRegistry, extract_compact
 from joserfc.util import base64_to_int, urlsafe_b64decode
 
-from turnstream.server.callers.principal import Unauthenticated
+from turnstream.server.extensions.users.faults import Unauthenticated
 from turnstream.tools import strict_json
 
 MAX_TOKEN_CHARS = 8192

@@ -11,12 +11,13 @@ from dataclasses import replace
 
 from itsdangerous import BadSignature, Signer
 
-from turnstream.server.callers.principal import Principal, Unauthenticated
+from turnstream.server.callers.principal import Principal
 from turnstream.server.extensions.users.credentials import (
     BrowserSession,
     CredentialStore,
     SessionSecret,
 )
+from turnstream.server.extensions.users.faults import Unauthenticated
 from turnstream.server.extensions.users.keys import principal_of
 from turnstream.server.extensions.users.remembered import Remembered
 from turnstream.server.storage.also import Also

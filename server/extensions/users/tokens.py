@@ -5,12 +5,11 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from turnstream.server.callers.principal import (
-    MAX_ID_CHARS,
+from turnstream.server.callers.principal import MAX_ID_CHARS, Principal
+from turnstream.server.extensions.users.faults import (
     AuthenticationUnavailable,
     AuthSetupError,
     KeyNotAskedFor,
-    Principal,
     Unauthenticated,
 )
 

@@ -193,7 +193,7 @@ def _store(request: ApiRequest) -> Any:
     """LangGraph's store of the graphs. Raises Problem if clients reach none."""
     graphs = request.state["graphs"]
     store = graphs.by_name[graphs.default].attached.graph.store
-    if store is None or request.state["authentication"] is not None:
+    if store is None or request.state["knows_callers"]:
         raise Problem(
             404,
             "no_store",

@@ -4,8 +4,14 @@ import sys
 import time
 from typing import Any
 
-from turnstream.server.commands.command import Command, add_command
-from turnstream.server.extensions.commands import CommandError, moment, shown_time, write_table
+from turnstream.server.extensions.commands import (
+    Command,
+    CommandError,
+    add_command,
+    moment,
+    shown_time,
+    write_table,
+)
 from turnstream.server.extensions.users.credential_store import SqlCredentialStore
 from turnstream.server.extensions.users.keys import new_key
 from turnstream.server.turns.audit_records import AuditRecord

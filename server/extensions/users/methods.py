@@ -1,47 +1,45 @@
-"""Wires the methods of authentication that the settings switch on; imports no others."""
+"""The methods of authentication that the settings switch on; imports no others."""
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from typing import TYPE_CHECKING
 
 from turnstream.graphs.user_modules import own_object
-from turnstream.server.callers.principal import AuthSetupError
+from turnstream.server.callers.addresses import networks
+from turnstream.server.extensions.users import NAMED
 from turnstream.server.extensions.users.authentication import (
     Authentication,
     AuthFunction,
     TokenVerifier,
 )
-from turnstream.server.extensions.users.proxies import ProxyHeaders, networks
+from turnstream.server.extensions.users.credentials import CredentialStore
+from turnstream.server.extensions.users.faults import AuthSetupError
+from turnstream.server.extensions.users.proxies import ProxyHeaders
+from turnstream.server.extensions.users.sessions import Sessions
 from turnstream.server.project import file_with_auth, project_folders
-from turnstream.server.settings import Settings
-from turnstream.server.storage.opened import ServerStore
-from turnstream.server.user_settings import NAMED
+
+if TYPE_CHECKING:
+    from turnstream.server.extensions.users import AllSettings
 
 
 @asynccontextmanager
 async def open_authentication(
-    settings: Settings, store: ServerStore
-) -> AsyncIterator[Authentication | None]:
-    """None: it is off. Raises AuthSetupError."""
-    if not settings.authenticates:
-        yield None
-        return
-    from turnstream.server.extensions.users.credential_store import SqlCredentialStore
+    settings: "AllSettings", credentials: CredentialStore, function: AuthFunction | None
+) -> AsyncIterator[Authentication]:
+    """Raises AuthSetupError."""
     from turnstream.server.extensions.users.keys import ApiKeys
-    from turnstream.server.extensions.users.sessions import Sessions
 
-    credentials = SqlCredentialStore(store)
     async with AsyncExitStack() as opened:
         yield Authentication(
-            credentials=credentials,
             sessions=Sessions(credentials, settings.session_seconds),
             keys=ApiKeys(credentials) if "keys" in settings.auth else None,
             tokens=await _token_verifier(settings, opened) if "jwt" in settings.auth else None,
             proxy=_proxy_headers(settings) if "header" in settings.auth else None,
-            function=_own_function(settings),
+            function=function,
         )
 
 
-async def _token_verifier(settings: Settings, opened: AsyncExitStack) -> TokenVerifier:
+async def _token_verifier(settings: "AllSettings", opened: AsyncExitStack) -> TokenVerifier:
     from turnstream.server.extensions.users.tokens import TokenSettings, open_token_verifier
 
     return await opened.enter_async_context(
@@ -56,7 +54,7 @@ async def _token_verifier(settings: Settings, opened: AsyncExitStack) -> TokenVe
     )
 
 
-def _proxy_headers(settings: Settings) -> ProxyHeaders:
+def _proxy_headers(settings: "AllSettings") -> ProxyHeaders:
     return ProxyHeaders(
         settings.user_header.lower(),
         settings.groups_header.lower(),
@@ -64,7 +62,9 @@ def _proxy_headers(settings: Settings) -> ProxyHeaders:
     )
 
 
-def _own_function(settings: Settings) -> AuthFunction | None:
+def own_function(settings: "AllSettings") -> AuthFunction | None:
+    """Load the function of the user's own that recognises callers. None: the settings name none.
+    Raises AuthSetupError."""
     names = [method for method in settings.auth if ":" in method and method not in NAMED]
     if not names:
         return None

@@ -1,0 +1,126 @@
+"""The caller: GET /me, and DELETE /me, which deletes all that is stored of them but for the ids in
+the audit trail."""
+
+from datetime import UTC, datetime
+from typing import Any, Literal, NotRequired
+
+from starlette.endpoints import HTTPEndpoint
+from starlette.responses import JSONResponse, Response
+from typing_extensions import TypedDict
+
+from turnstream.server.callers.principal import Method, Principal
+from turnstream.server.callers.rights import Forbidden
+from turnstream.server.extensions.base import Extension
+from turnstream.server.extensions.recording import overriding
+from turnstream.server.http.audited import joining
+from turnstream.server.http.operations import Answer, Operation, Time
+from turnstream.server.http.problems import problem
+from turnstream.server.http.state import ApiRequest, principal
+from turnstream.server.turns.header import ThreadKey
+from turnstream.server.turns.problem_codes import STORAGE, pick
+
+PAGE = 100
+
+
+class MeJson(TypedDict):
+    """The caller; `approves` is there if they may decide on calls of others, `extensions` if any
+    have routes."""
+
+    id: str
+    display_name: str
+    roles: list[str]
+    method: Method
+    session: bool
+    expires_at: NotRequired[Time]
+    approves: NotRequired[Literal[True]]
+    extensions: NotRequired[list[str]]
+
+
+class Me(HTTPEndpoint):
+    @Operation("whoAmI", Answer("The caller.", MeJson))
+    async def get(self, request: ApiRequest) -> Response:
+        """Name the caller."""
+        return JSONResponse(described(request, principal(request)))
+
+    @Operation(
+        "deleteEverything",
+        {
+            204: Answer(
+                "All threads, keys and sessions of the caller are deleted.",
+                may_have=("Set-Cookie",),
+            )
+        },
+        STORAGE | pick("not_confirmed"),
+        body="Confirmation",
+        examples={"everything": {"confirm": "local"}},
+    )
+    async def delete(self, request: ApiRequest) -> Response:
+        """Delete all that is the caller's."""
+        await _delete_all(request)
+        headers: dict[str, str] = {}
+        for each in request.state["extensions"]:
+            headers.update(each.headers_after_deletion(request))
+        return Response(status_code=204, headers=headers)
+
+
+def described(request: ApiRequest, caller: Principal) -> MeJson:
+    me: MeJson = {
+        "id": caller.id,
+        "display_name": caller.display_name or caller.id,
+        "roles": [*caller.roles],
+        "method": caller.method,
+        "session": caller.session is not None,
+    }
+    if caller.expires_at:
+        ends = datetime.fromtimestamp(caller.expires_at, UTC)
+        me["expires_at"] = ends.isoformat(timespec="seconds")
+    if _approves(request, caller):
+        me["approves"] = True
+    if served := overriding(request.state["extensions"], Extension.routes):
+        me["extensions"] = sorted(each.name for each in served)
+    return me
+
+
+def _approves(request: ApiRequest, caller: Principal) -> bool:
+    try:
+        return request.state["hooks"].rights(caller).approves
+    except Forbidden:
+        return False
+
+
+async def _delete_all(request: ApiRequest) -> None:
+    """Delete the caller's threads, then what extensions have of them: a deletion that breaks off
+    can be done again.
+
+    Raises Problem without `{"confirm": "<the caller's id>"}`, StorageUnavailable.
+    """
+    caller = principal(request)
+    await request.state["bodies"].read(request, lambda body: _check_confirmed(body, caller))
+    count = await _delete_threads(request, caller)
+    also = [
+        *joining(request, "data_deleted", caller, count=count),
+        *request.state["hooks"].principal_deleted(caller.id),
+    ]
+    if also:
+        await request.state["store"].perform(also)
+        # What was begun with the last good credentials.
+        await _delete_threads(request, caller)
+
+
+async def _delete_threads(request: ApiRequest, caller: Principal) -> int:
+    store, count = request.state["store"], 0
+    runs = request.state["runs"]
+    while entries := (await store.page(caller.owner, PAGE)).entries:
+        for entry in entries:
+            await runs.delete(ThreadKey(caller.owner, entry.id), at_once=True)
+        count += len(entries)
+    while hidden := await store.hidden(PAGE, caller.owner):
+        for key, _ in hidden:
+            await runs.delete(key, at_once=True)
+        count += len(hidden)
+    return count
+
+
+def _check_confirmed(body: Any, caller: Principal) -> None:
+    if not isinstance(body, dict) or body != {"confirm": caller.id}:
+        raise problem("not_confirmed")
