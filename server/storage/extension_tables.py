@@ -22,12 +22,11 @@ from sqlalchemy import (
 )
 
 from turnstream.server.storage import full_text
+from turnstream.server.storage.engine_statements import statements_of
 from turnstream.server.storage.interfaces import StorageError
 from turnstream.server.storage.tables import TEXT, metadata
 from turnstream.server.turns.header import ThreadKey
 
-LOCK = 0x7475_726E_6578
-"""The advisory lock of the worker that makes or migrates tables in Postgres."""
 OF_THREADS = {"owner", "thread_id"}
 """The columns of a table that has rows of threads."""
 
@@ -60,11 +59,7 @@ def open_tables(
     Raises StorageError for tables of a newer version, and if an extension of the database is off
     while other workers may have it on (`is_shared`).
     """
-    if connection.dialect.name == "postgresql":
-        connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": LOCK})
-    else:
-        # The driver begins a transaction only ahead of a row's change.
-        connection.exec_driver_sql("BEGIN IMMEDIATE")
+    statements_of(connection).await_tables(connection)
     known = {row.name: row for row in connection.execute(select(extensions))}
     for each in declared:
         _open(connection, each, known.get(each.name))

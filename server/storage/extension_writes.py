@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from sqlalchemy import Connection, Executable, text
-from sqlalchemy.exc import DBAPIError, InternalError, OperationalError
+from sqlalchemy import Connection, Executable
+from sqlalchemy.exc import DBAPIError
 
 from turnstream.server.storage.also import Also
-from turnstream.server.storage.faults import fault
+from turnstream.server.storage.engine_statements import statements_of
 
 logger = logging.getLogger(__name__)
 
@@ -36,28 +36,13 @@ def _execute_all(statements: Sequence[Statement], connection: Connection) -> Non
 
 
 def _execute(source: str, statements: Sequence[Statement], connection: Connection) -> None:
+    engine = statements_of(connection)
     try:
         with connection.begin_nested():
             _execute_all(statements, connection)
-            if connection.dialect.name == "postgresql":
-                # Otherwise a deferred constraint would undo the whole transaction at its end.
-                connection.execute(text("SET CONSTRAINTS ALL IMMEDIATE"))
+            engine.check_constraints(connection)
     except Exception as error:
-        if _is_fault(error):
+        if isinstance(error, DBAPIError) and engine.is_fault(error):
             raise
         named = {"source": source, "error": error}
         logger.error("%(source)s: its writes are left out: %(error)s", named)
-
-
-def _is_fault(error: Exception) -> bool:
-    """Check for a fault of the database; anything else is a mistake of the extension."""
-    if not isinstance(error, DBAPIError):
-        return False
-    if error.connection_invalidated or fault(error) is not None:
-        return True
-    if hasattr(error.orig, "sqlite_errorcode") or not isinstance(
-        error, OperationalError | InternalError
-    ):
-        return False
-    # In Postgres class 54 is a value beyond its limits.
-    return not str(getattr(error.orig, "sqlstate", None) or "").startswith("54")

@@ -14,12 +14,12 @@ from sqlalchemy import (
     inspect,
     select,
     table,
-    text,
     update,
 )
 
 from turnstream.server.storage import metadata_rows, removed_rows, unfinished
 from turnstream.server.storage.also import Also, perform
+from turnstream.server.storage.engine_statements import statements_of
 from turnstream.server.storage.extension_tables import tables_of_threads
 from turnstream.server.storage.sql_store import SqlTransactions
 from turnstream.server.storage.tables import (
@@ -32,11 +32,6 @@ from turnstream.server.storage.tables import (
 )
 from turnstream.server.turns.header import ThreadKey
 
-CHECKPOINT_TABLES = {
-    "sqlite": ("checkpoints", "writes"),
-    "postgresql": ("checkpoints", "checkpoint_blobs", "checkpoint_writes"),
-}
-"""The tables of LangGraph's savers, by SQLAlchemy's dialect."""
 MOVED: dict[Table, dict[str, Any]] = {
     threads: {},
     activities: {},
@@ -81,8 +76,7 @@ async def assign(
 def _assign(
     connection: Connection, old: str, new: str, recording: Callable[[int], Also]
 ) -> Assignment:
-    if connection.dialect.name == "postgresql":  # In a SQLite file nobody else writes meanwhile.
-        connection.execute(text("LOCK TABLE claims IN SHARE ROW EXCLUSIVE MODE"))
+    statements_of(connection).hold_claims(connection)
     taken = threads.alias()
     is_taken = exists().where(taken.c.owner == new, taken.c.id == threads.c.id)
     is_claimed = exists().where(claims.c.owner.in_((old, new)), claims.c.thread_id == threads.c.id)
@@ -109,7 +103,7 @@ def _move(connection: Connection, key: ThreadKey, new: str, names: set[str]) -> 
         connection.execute(update(owned).where(*_of(owned, key)).values(owner=new, **changed))
     for owned in LEFT_BEHIND:
         connection.execute(delete(owned).where(*_of(owned, key)))
-    for name in CHECKPOINT_TABLES[connection.dialect.name]:
+    for name in statements_of(connection).checkpoint_tables:
         if name in names:  # No thread was ever saved otherwise.
             checkpoints = table(name, column("thread_id"))
             here: Any = checkpoints.c.thread_id == key.checkpoint_key

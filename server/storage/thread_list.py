@@ -24,6 +24,7 @@ from sqlalchemy import (
     update,
 )
 
+from turnstream.server.storage.engine_statements import statements_of
 from turnstream.server.storage.free_titles import free_title
 from turnstream.server.storage.interfaces import (
     MAX_PINNED,
@@ -75,13 +76,12 @@ _BEGIN_FIRST = text(
 _RETITLE = _OF_MINE.where(SHOWN, threads.c.title == bindparam("before"))
 _END = _OF_MINE.where(threads.c.run_id == bindparam("of_run"))
 _MOVE = insert(activities)
-_IN_ORDER = text("SELECT pg_advisory_xact_lock(hashtextextended(:owner, 0))")
 
 
 def create(connection: Connection, key: ThreadKey, graph: str | None) -> ThreadEntry | None:
     """Add a thread without a run, made for a graph, to the top; one that is there stays as it is.
     None: the id is that of a hidden one."""
-    _await_turn(connection, key)
+    statements_of(connection).await_turn(connection, key.owner)
     entry, is_hidden = find(connection, key)
     if is_hidden:
         return None
@@ -104,7 +104,7 @@ def begin_run(
 ) -> None:
     """Note a live run: the thread moves to the top, out of the archive if it was there. With its
     first run it gets the title."""
-    _await_turn(connection, key)
+    statements_of(connection).await_turn(connection, key.owner)
     now = _now()
     begun = {
         "run_id": run_id,
@@ -231,7 +231,7 @@ def give_title(
 ) -> ThreadEntry | None:
     """Rename a thread that still has the title `before`; the new one is made distinct. None: it has
     another by now, is hidden or gone."""
-    _await_turn(connection, key)
+    statements_of(connection).await_turn(connection, key.owner)
     distinct = free_title(connection, key.owner, title)
     renamed = connection.execute(_RETITLE, {**of(key), "before": before, "title": distinct})
     return get(connection, key) if renamed.rowcount else None
@@ -264,13 +264,6 @@ def remove(connection: Connection, key: ThreadKey) -> bool:
     removed = connection.execute(delete(threads).where(*_is(key)))
     connection.execute(delete(activities).where(*_was(key)))
     return bool(removed.rowcount)
-
-
-def _await_turn(connection: Connection, key: ThreadKey) -> None:
-    """In Postgres, transactions that move threads of one owner come one after the other: so nobody
-    who has seen a number of an activity misses a lower one, and no thread is added twice."""
-    if connection.dialect.name == "postgresql":
-        connection.execute(_IN_ORDER, {"owner": key.owner})
 
 
 def _move_to_top(connection: Connection, key: ThreadKey) -> None:

@@ -1,0 +1,38 @@
+"""Postgres' own statements: locks between transactions, which several workers have at once."""
+
+from sqlalchemy import Connection, text
+from sqlalchemy.exc import DBAPIError, InternalError, OperationalError
+
+from turnstream.server.storage.engine_statements import EngineStatements
+
+TABLES_LOCK = 0x7475_726E_6578
+"""The advisory lock of the worker that makes or migrates tables of extensions."""
+_TURN = text("SELECT pg_advisory_xact_lock(hashtextextended(:owner, 0))")
+_TABLES = text("SELECT pg_advisory_xact_lock(:lock)")
+_CLAIMS = text("LOCK TABLE claims IN SHARE ROW EXCLUSIVE MODE")
+_CONSTRAINTS = text("SET CONSTRAINTS ALL IMMEDIATE")
+
+
+class PostgresStatements(EngineStatements):
+    checkpoint_tables = ("checkpoints", "checkpoint_blobs", "checkpoint_writes")
+
+    def await_turn(self, connection: Connection, owner: str) -> None:
+        connection.execute(_TURN, {"owner": owner})
+
+    def hold_claims(self, connection: Connection) -> None:
+        connection.execute(_CLAIMS)
+
+    def await_tables(self, connection: Connection) -> None:
+        connection.execute(_TABLES, {"lock": TABLES_LOCK})
+
+    def check_constraints(self, connection: Connection) -> None:
+        """A deferred constraint would undo the whole transaction at its end."""
+        connection.execute(_CONSTRAINTS)
+
+    def is_fault(self, error: DBAPIError) -> bool:
+        if error.connection_invalidated:
+            return True
+        if not isinstance(error, OperationalError | InternalError):
+            return False
+        # Class 54 is a value beyond the limits of Postgres.
+        return not str(getattr(error.orig, "sqlstate", None) or "").startswith("54")
