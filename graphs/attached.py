@@ -98,9 +98,10 @@ class AttachedGraph:
         """The classes of its states."""
         return [*self.graph.builder.schemas]
 
-    def drawing(self) -> DrawableGraph:
-        """Draw the graph as its author made it. Subgraphs are drawn as nodes."""
-        drawn = self.graph.get_graph()
+    def drawing(self, levels: int | bool = False) -> DrawableGraph:
+        """Draw the graph as its author made it. Subgraphs are drawn as nodes below so many levels;
+        True: nowhere."""
+        drawn = self.graph.get_graph(xray=levels)
         if ours := drawn.nodes.get(ENTRY):
             drawn.remove_node(ours)
         return drawn

@@ -89,14 +89,14 @@ def _approves(request: ApiRequest, caller: Principal) -> bool:
 
 
 async def _delete_all(request: ApiRequest) -> None:
-    """Delete the caller's threads, then what extensions have of them: a deletion that breaks off
-    can be done again.
+    """Delete the caller's threads and assistants, then what extensions have of them: a deletion
+    that breaks off can be done again.
 
     Raises Problem without `{"confirm": "<the caller's id>"}`, StorageUnavailable.
     """
     caller = principal(request)
     await request.state["bodies"].read(request, lambda body: _check_confirmed(body, caller))
-    count = await _delete_threads(request, caller)
+    count = await _delete_owned(request, caller)
     also = [
         *joining(request, "data_deleted", caller, count=count),
         *request.state["hooks"].principal_deleted(caller.id),
@@ -104,10 +104,11 @@ async def _delete_all(request: ApiRequest) -> None:
     if also:
         await request.state["store"].perform(also)
         # What was begun with the last good credentials.
-        await _delete_threads(request, caller)
+        await _delete_owned(request, caller)
 
 
-async def _delete_threads(request: ApiRequest, caller: Principal) -> int:
+async def _delete_owned(request: ApiRequest, caller: Principal) -> int:
+    """Return the number of threads."""
     store, count = request.state["store"], 0
     runs = request.state["runs"]
     while entries := (await store.page(caller.owner, PAGE)).entries:
@@ -118,6 +119,7 @@ async def _delete_threads(request: ApiRequest, caller: Principal) -> int:
         for key, _ in hidden:
             await runs.delete(key, at_once=True)
         count += len(hidden)
+    await store.forget_assistants(caller.owner)
     return count
 
 

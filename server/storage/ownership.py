@@ -17,7 +17,7 @@ from sqlalchemy import (
     update,
 )
 
-from turnstream.server.storage import metadata_rows, removed_rows, unfinished
+from turnstream.server.storage import assistant_rows, metadata_rows, removed_rows, unfinished
 from turnstream.server.storage.also import Also, perform
 from turnstream.server.storage.engine_statements import statements_of
 from turnstream.server.storage.extension_tables import tables_of_threads
@@ -48,6 +48,8 @@ LEFT_BEHIND = (requests,)
 thread repeats none."""
 NEVER_MOVED = (claims,)
 """A thread that is claimed stays."""
+OF_NO_THREAD = (assistant_rows.assistants,)
+"""Tables of an owner whose rows belong to no thread."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +67,8 @@ def _nothing(_count: int) -> Also:
 async def assign(
     store: SqlTransactions, old: str, new: str, recording: Callable[[int], Also] = _nothing
 ) -> Assignment:
-    """Give all of an owner's threads to another, in one transaction: a thread as a whole, or not.
+    """Give all of an owner's threads and assistants to another, in one transaction: a thread as a
+    whole, or not.
 
     `recording` gets their count, and returns writes of others that join the transaction. Raises
     StorageUnavailable.
@@ -92,6 +95,7 @@ def _assign(
         _move(connection, key, new, names)
         for owned in of_extensions:
             connection.execute(update(owned).where(*_of(owned, key)).values(owner=new))
+    assistant_rows.assign(connection, old, new)
     if moved:
         perform(connection, recording(len(moved)))
     return Assignment(len(moved), left)

@@ -8,6 +8,7 @@ from sqlalchemy import Connection
 
 from turnstream.server.storage import (
     approvals,
+    assistant_rows,
     claims,
     extension_tables,
     hidden_threads,
@@ -19,6 +20,7 @@ from turnstream.server.storage import (
     unfinished,
 )
 from turnstream.server.storage.also import Also, perform
+from turnstream.server.storage.assistants import Assistant, Content, Json
 from turnstream.server.storage.claims import UNLEASED, Taking
 from turnstream.server.storage.extension_tables import ExtensionTables
 from turnstream.server.storage.interfaces import (
@@ -342,6 +344,30 @@ class SqlStore(ABC):
 
     async def metadata(self, owner: str, thread_ids: Sequence[str]) -> Mapping[str, Metadata]:
         return await self.read(metadata_rows.get, owner, thread_ids)
+
+    async def create_assistant(self, owner: str, id: str, content: Content) -> Assistant | None:
+        return await self.write(assistant_rows.create, owner, id, content)
+
+    async def update_assistant(self, owner: str, id: str, changes: Json) -> Assistant | None:
+        return await self.write(assistant_rows.change, owner, id, changes)
+
+    async def choose_version(self, owner: str, id: str, version: int) -> Assistant | None:
+        return await self.write(assistant_rows.choose, owner, id, version)
+
+    async def delete_assistant(self, owner: str, id: str) -> bool:
+        return await self.write(assistant_rows.remove, owner, id)
+
+    async def forget_assistants(self, owner: str) -> None:
+        await self.write(assistant_rows.remove_all, owner)
+
+    async def assistant(self, owner: str, id: str) -> Assistant | None:
+        return await self.read(assistant_rows.get, owner, id)
+
+    async def assistants(self, owner: str) -> Sequence[Assistant]:
+        return await self.read(assistant_rows.list_latest, owner)
+
+    async def assistant_versions(self, owner: str, id: str) -> Sequence[Assistant]:
+        return await self.read(assistant_rows.list_versions, owner, id)
 
     async def put_words(self, key: ThreadKey, run_id: str, words: str) -> None:
         await self.write_claimed(key, run_id, unfinished.put, key, run_id, words)

@@ -21,7 +21,7 @@ TABLE = """\
 403 origin_not_allowed | The page that sent the request has another origin than the server. | Add the origin to `TURNSTREAM_ALLOWED_ORIGINS`.
 403 origin_required | A request that changes something with the cookie of a session needs an Origin header, which browsers send. | Send the header, or 'Authorization: Bearer' in place of the cookie.
 403 tool_not_allowed | The policy does not allow the tool. | Use one of `GET /tools`.
-404 assistant_not_found | The server has no such assistant. | Name a graph of `POST /langgraph/assistants/search`.
+404 assistant_not_found | The caller has no such assistant. | Name one of `POST /langgraph/assistants/search`.
 404 no_login | Nobody logs in here: a proxy logs people in. | See GET /me.
 404 no_store | Clients reach no items of LangGraph's store: the built-in graph keeps none, and with `TURNSTREAM_AUTH` they would belong to nobody. | Have the graph read or write the item.
 404 not_a_real_tool | The tool lives in the browser. | Call a tool of `GET /tools` with the `kind` `real`.
@@ -37,6 +37,8 @@ TABLE = """\
 409 approval_expired | The time to decide on the call is over. | Send a message.
 409 approval_pending | A call waits for an approval. | Send a decision, or a message, which cancels the call.
 409 asker_forbidden | The user who asked for the call has no role any more, so that their run cannot go on. | Ask the operator of the server for a role.
+409 assistant_exists | An assistant has this id. | Send another id, or `if_exists: do_nothing`.
+409 assistant_is_graph | The assistant is a graph of the server, which clients cannot change. | Make an assistant of the graph.
 409 export_in_progress | An export of yours is being sent. | Wait for its end, or close its connection.
 409 graph_mismatch | The thread belongs to another graph than the request names. | Name the graph of the thread or none, or start a new thread.
 409 graph_not_served | The graph of the thread is not served any more. | Start a new thread, or serve that graph again.
@@ -51,6 +53,7 @@ TABLE = """\
 409 thread_exists | A thread has this id. | Send another id, or `if_exists: do_nothing`.
 409 thread_too_large | The thread has reached `TURNSTREAM_MAX_THREAD_BYTES`. | Start a new thread.
 409 too_much_feedback | The thread has feedback on as many messages as it can have. | Take some of it back.
+409 too_many_assistants | The caller keeps 100 assistants. | Delete one of them.
 409 too_many_pinned | 50 threads are pinned. | Unpin another thread first.
 409 tool_name_taken | A tool of the server has the name of the client's tool. | Give the tool another name.
 409 unknown_checkpoint | The thread has no such checkpoint. | Take a checkpoint of the thread's history.

@@ -39,6 +39,8 @@ METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 SECRET = "the-secret-of-ann"
 ANN, BOB, NOBODY_ELSE = "ann", "bob", "cat"
 DONE, WAITING, LIVE, ABSENT = "thread-d", "thread-w", "thread-l", "thread-0"
+HERS, NOBODYS = "assistant-a", "assistant-0"
+"""Ids of assistants."""
 GATED = "thread-g"
 TOP_CALL, PAY_CALL = "call-1", "call-3"
 NO_APPROVAL = "0" * 16
@@ -48,7 +50,8 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True)
 class Call:
-    """A request; `{thread}`, `{run}`, `{user}` and `{answer}` stand for ids of ann's."""
+    """A request; `{thread}`, `{run}`, `{user}`, `{answer}` and `{assistant}` stand for ids of
+    ann's."""
 
     owner_gets: int
     thread: str = DONE
@@ -62,7 +65,7 @@ class Call:
 
 HI = {"type": "text", "text": "Hi"}
 AG_UI_HI = {"id": "m-new", "role": "user", "content": "Hi"}
-LG = "/langgraph/threads/{thread_id}"
+LG, LA = "/langgraph/threads/{thread_id}", "/langgraph/assistants/{assistant_id}"
 HUMAN: Json = {"assistant_id": "chat", "input": {"messages": [{"type": "human", "content": "Hi"}]}}
 ITEM: Json = {"namespace": ["a"], "key": "b"}
 AT_START: Json = {"checkpoint": {"checkpoint_id": "start"}}
@@ -84,14 +87,30 @@ LANGGRAPH: Mapping[tuple[str, str], Mapping[str, Call]] = {
     ("GET", "/langgraph/ok"): {"ok": Call(200)},
     ("POST", "/langgraph/assistants/search"): {"all": Call(200, body={})},
     ("POST", "/langgraph/assistants/count"): {"all": Call(200, body={})},
-    ("GET", "/langgraph/assistants/{assistant_id}"): {"one": Call(200)},
-    ("GET", "/langgraph/assistants/{assistant_id}/graph"): {"one": Call(200)},
+    ("POST", "/langgraph/assistants"): {
+        "hers, again": Call(
+            200,
+            body={"graph_id": "chat", "assistant_id": "{assistant}", "if_exists": "do_nothing"},
+        ),
+    },
+    ("GET", LA): {"hers": Call(200)},
+    ("PATCH", LA): {"hers": Call(200, body={"name": "Mine"})},
+    ("DELETE", LA): {"hers": Call(204)},
+    ("POST", f"{LA}/versions"): {"hers": Call(200, body={})},
+    ("POST", f"{LA}/latest"): {"hers": Call(200, body={"version": 1})},
+    ("GET", f"{LA}/graph"): {"hers": Call(200)},
+    ("GET", f"{LA}/schemas"): {"hers": Call(200)},
+    ("GET", f"{LA}/subgraphs"): {"hers": Call(200)},
+    ("GET", f"{LA}/subgraphs/{{namespace}}"): {"hers": Call(200)},
     ("PUT", "/langgraph/store/items"): {"none": Call(404, body={**ITEM, "value": {}})},
     ("GET", "/langgraph/store/items"): {"none": Call(404, query="?namespace=a&key=b")},
     ("DELETE", "/langgraph/store/items"): {"none": Call(404, body=ITEM)},
     ("POST", "/langgraph/store/items/search"): {"none": Call(404, body={})},
     ("POST", "/langgraph/store/namespaces"): {"none": Call(404, body={})},
-    ("POST", "/langgraph/runs"): {"message": Call(200, body=HUMAN)},
+    ("POST", "/langgraph/runs"): {
+        "message": Call(200, body=HUMAN),
+        "her assistant": Call(200, body={**HUMAN, "assistant_id": "{assistant}"}),
+    },
     ("POST", "/langgraph/runs/stream"): {"message": Call(200, body=HUMAN)},
     ("POST", "/langgraph/runs/wait"): {"message": Call(200, body=HUMAN)},
     ("POST", "/langgraph/threads"): {
@@ -434,8 +453,9 @@ class Stage:
         """As httpx takes it; `absent`: it names a thread that nobody has."""
         thread = ABSENT if absent else call.thread
         ids = {**self.ids[call.thread], "thread": thread, DONE: thread}
+        ids["assistant"] = NOBODYS if absent else HERS
         approval = NO_APPROVAL if absent else ids.get("approval", NO_APPROVAL)
-        path = address(route, thread, call.tool, approval, ids["run"])
+        path = address(route, thread, call.tool, approval, ids["run"], ids["assistant"])
         named = partial(_named, ids=ids)
         return {
             "method": method,
@@ -451,11 +471,12 @@ def address(
     tool: str = "echo",
     approval: str = NO_APPROVAL,
     run: str = "run-1",
+    assistant: str = HERS,
 ) -> str:
     """Of a route: what stands in its place holders."""
     path = route.replace("{thread_id}", thread).replace("{name}", tool).replace("{run_id}", run)
-    path = path.replace("{assistant_id}", "chat").replace("{checkpoint_id}", "start")
-    return path.replace("{approval_id}", approval)
+    path = path.replace("{assistant_id}", assistant).replace("{checkpoint_id}", "start")
+    return path.replace("{namespace}", "none").replace("{approval_id}", approval)
 
 
 def _owned(connection: sqlite3.Connection) -> Iterable[tuple[str, str, str]]:
@@ -477,7 +498,7 @@ def _named(value: Any, ids: Mapping[str, str]) -> Any:
     if value == DONE:
         return ids[DONE]
     if isinstance(value, str):
-        for name in ("thread", "run", "user", "answer"):
+        for name in ("thread", "run", "user", "answer", "assistant"):
             value = value.replace(f"{{{name}}}", ids.get(name, "none"))
     return value
 
@@ -514,6 +535,8 @@ async def stage(folder: Path, *threads: str, policy: Path | None = None) -> Asyn
         ann = await stack.enter_async_context(client_of(server, ANN, role="user"))
         stack.callback(tools.release.set)
         on = Stage(server, tools, folder / "t.db", ann)
+        kept = {"assistant_id": HERS, "graph_id": "chat", "name": SECRET}
+        await ann.http.post("/langgraph/assistants", json=kept)
         for thread in threads or THREADS:
             await on.stage(thread)
         yield on
@@ -527,6 +550,7 @@ def shown(
 
     def anonymous(value: str) -> str:
         named = value.replace(thread, "THREAD").replace(approval, "APPROVAL")
+        named = named.replace(NOBODYS, "ASSISTANT").replace(HERS, "ASSISTANT")
         return golden.without_chance(named, runs)
 
     # The length says nothing that the body does not, and times have different numbers of digits.

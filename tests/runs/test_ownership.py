@@ -11,7 +11,13 @@ from turnstream.server.extensions.loading import tables_of
 from turnstream.server.extensions.users import UsersExtension
 from turnstream.server.extensions.users.tables import metadata as of_users
 from turnstream.server.storage.opened import open_storage
-from turnstream.server.storage.ownership import LEFT_BEHIND, MOVED, NEVER_MOVED, assign
+from turnstream.server.storage.ownership import (
+    LEFT_BEHIND,
+    MOVED,
+    NEVER_MOVED,
+    OF_NO_THREAD,
+    assign,
+)
 from turnstream.server.storage.sql_store import SqlTransactions
 from turnstream.server.storage.tables import metadata
 from turnstream.server.turns.header import ThreadKey
@@ -42,7 +48,7 @@ def owners(connection: Connection) -> dict[str, list[str]]:
 
 
 def test_it_is_said_of_every_table_what_becomes_of_its_rows() -> None:
-    assert {*MOVED, *LEFT_BEHIND, *NEVER_MOVED} == {*OWNED}
+    assert {*MOVED, *LEFT_BEHIND, *NEVER_MOVED, *OF_NO_THREAD} == {*OWNED}
     others = {"cursor_secret", "extensions"}
     assert {*metadata.tables} == {table.name for table in OWNED} | others
 
@@ -58,14 +64,15 @@ async def test_a_thread_that_is_assigned_takes_its_rows_along(tmp_path: Path) ->
         await filled(storage.store, *NEVER_MOVED)
         assert (await assign(storage.store, "ann", "ben")).count == 1
         rows = await storage.store.read(owners)
-        assert rows == {table.name: ["ben"] for table in MOVED}
+        assert rows == {table.name: ["ben"] for table in (*MOVED, *OF_NO_THREAD)}
 
 
 async def test_a_thread_that_is_deleted_leaves_no_row_but_its_claim(tmp_path: Path) -> None:
     async with open_storage(tmp_path / "t.db") as storage:
         await filled(storage.store)
         await storage.store.delete(KEY)
-        assert {*await storage.store.read(owners)} <= {table.name for table in NEVER_MOVED}
+        kept = {table.name for table in (*NEVER_MOVED, *OF_NO_THREAD)}
+        assert {*await storage.store.read(owners)} <= kept
 
 
 @pytest.mark.parametrize("name", ["api_keys", "browser_sessions"])

@@ -201,9 +201,48 @@ EXAMPLES: Mapping[tuple[str, str], Mapping[str, Example]] = {
     ("GET", "/langgraph/info"): {
         "all": Example(200),
     },
+    ("POST", "/langgraph/assistants"): {
+        "one of a graph": Example(200),
+        "one with an id": Example(200),
+        "one of a graph that there is not": Example(404, {"graph_id": "none"}),
+        "the id of a graph": Example(409, {"graph_id": "chat", "assistant_id": "chat"}),
+        "too much": Example(422, {"graph_id": "chat", "name": "x" * 16_000}),
+    },
+    ("PATCH", "/langgraph/assistants/{assistant_id}"): {
+        "another name": Example(409, path={"assistant_id": "chat"}),
+        "one that there is not": Example(404, {"name": "x"}, path={"assistant_id": "none"}),
+    },
+    ("DELETE", "/langgraph/assistants/{assistant_id}"): {
+        "a graph": Example(409, path={"assistant_id": "chat"}),
+        "with its threads": Example(
+            422, path={"assistant_id": "none"}, query={"delete_threads": "true"}
+        ),
+        "one that there is not": Example(404, path={"assistant_id": "none"}),
+    },
+    ("POST", "/langgraph/assistants/{assistant_id}/versions"): {
+        "all": Example(200, path={"assistant_id": "chat"}),
+        "none at all": Example(422, {"limit": 0}, path={"assistant_id": "chat"}),
+    },
+    ("POST", "/langgraph/assistants/{assistant_id}/latest"): {
+        "the first one": Example(409, path={"assistant_id": "chat"}),
+        "one that there is not": Example(404, {"version": 1}, path={"assistant_id": "none"}),
+    },
+    ("GET", "/langgraph/assistants/{assistant_id}/schemas"): {
+        "a graph": Example(200, path={"assistant_id": "chat"}),
+        "one that there is not": Example(404, path={"assistant_id": "none"}),
+    },
+    ("GET", "/langgraph/assistants/{assistant_id}/subgraphs"): {
+        "a graph": Example(200, path={"assistant_id": "chat"}),
+        "one that there is not": Example(404, path={"assistant_id": "none"}),
+    },
+    ("GET", "/langgraph/assistants/{assistant_id}/subgraphs/{namespace}"): {
+        "a graph": Example(200, path={"assistant_id": "chat", "namespace": "none"}),
+        "one that there is not": Example(404, path={"assistant_id": "none", "namespace": "none"}),
+    },
     ("POST", "/langgraph/assistants/search"): {
         "all": Example(200),
         "one that there is not": Example(200),
+        "names": Example(200),
     },
     ("GET", "/langgraph/ok"): {
         "all": Example(200),
@@ -215,6 +254,8 @@ EXAMPLES: Mapping[tuple[str, str], Mapping[str, Example]] = {
     },
     ("GET", "/langgraph/assistants/{assistant_id}/graph"): {
         "a graph": Example(200, path={"assistant_id": "chat"}),
+        "inside of its nodes": Example(200, path={"assistant_id": "chat"}, query={"xray": "true"}),
+        "no number": Example(422, path={"assistant_id": "chat"}, query={"xray": "all"}),
         "one that there is not": Example(404, path={"assistant_id": "none"}),
     },
     ("PUT", "/langgraph/store/items"): {

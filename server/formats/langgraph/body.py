@@ -321,14 +321,32 @@ def new_message(
 
 
 def _values(asked: RunBody, configurable: Mapping[str, Any], limits: BodyLimits) -> GraphValues:
-    own = {
+    further = {name: value for name, value in (asked.input or {}).items() if name != "messages"}
+    given = {"context": asked.context, "configurable": _own(configurable), "input": further}
+    return read(Values, given, limits).graph_values
+
+
+def _own(configurable: Mapping[str, Any]) -> dict[str, Any]:
+    """The keys of `configurable` that are the graph's own."""
+    return {
         name: value
         for name, value in configurable.items()
         if name not in OF_THE_THREAD and not name.startswith(RESERVED)
     }
-    further = {name: value for name, value in (asked.input or {}).items() if name != "messages"}
-    given = {"context": asked.context, "configurable": own, "input": further}
-    return read(Values, given, limits).graph_values
+
+
+def with_assistant(
+    asked: Submission, config: Mapping[str, Any], context: Mapping[str, Any]
+) -> Submission:
+    """Add the values of an assistant that clients keep, where the body has none of its own. Raises
+    InvalidRequest."""
+    given = {"context": context, "configurable": _own(config.get("configurable") or {})}
+    kept, own = read(Values, given, asked.limits, "assistant").graph_values, asked.request.values
+    values = GraphValues(
+        {**kept.context, **own.context}, {**kept.configurable, **own.configurable}, own.input
+    )
+    ignored = [*asked.ignored, *without_effect(config, RunConfig, "assistant.config.")]
+    return replace(asked, request=replace(asked.request, values=values), ignored=ignored)
 
 
 def turn_request(asked: Submission, thread: snapshot.SavedThread, graph: str | None) -> TurnRequest:

@@ -14,6 +14,7 @@ from psycopg.rows import dict_row
 from sqlalchemy import Connection, inspect, text
 
 from turnstream.server.storage import tables
+from turnstream.server.storage.assistant_rows import assistants
 from turnstream.server.storage.extension_tables import extensions
 from turnstream.server.storage.interfaces import StorageError
 from turnstream.server.storage.metadata_rows import thread_metadata
@@ -123,6 +124,10 @@ def _keep_metadata(connection: Connection) -> None:
     thread_metadata.create(connection)
 
 
+def _keep_assistants(connection: Connection) -> None:
+    assistants.create(connection)
+
+
 STEPS: Sequence[Callable[[Connection], None]] = (
     _leave_out,
     _index_titles,
@@ -134,6 +139,7 @@ STEPS: Sequence[Callable[[Connection], None]] = (
     _give_versions_away,
     _keep_removed_messages,
     _keep_metadata,
+    _keep_assistants,
 )
 """From version 1 to 2, and so on."""
 VERSION = 1 + len(STEPS)

@@ -7,6 +7,7 @@ class TestThisStore(StoreContract):
 
 from tests.support.contracts.approvals import ApprovalContract, ApprovalRecoveryContract
 from tests.support.contracts.arranging import ArrangingContract, UndoContract
+from tests.support.contracts.assistants import AssistantContract
 from tests.support.contracts.claims import (
     ClaimContract,
     DeletionContract,
@@ -68,6 +69,7 @@ class StoreContract(
     VersionContract,
     SearchContract,
     ArrangingContract,
+    AssistantContract,
     UndoContract,
 ):
     """All of it but recovery."""

@@ -10,11 +10,21 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from turnstream.server.formats.langgraph.api.assistants import (
     count_assistants,
+    create_assistant,
+    delete_assistant,
     get_assistant,
-    get_graph,
     info,
+    list_versions,
     ok,
     search_assistants,
+    set_latest,
+    update_assistant,
+)
+from turnstream.server.formats.langgraph.api.graphs import (
+    get_graph,
+    get_schemas,
+    get_subgraph,
+    list_subgraphs,
 )
 from turnstream.server.formats.langgraph.api.runs import (
     await_run,
@@ -81,10 +91,21 @@ def _route(path: str, *, reads: bool = False, **methods: Any) -> Route:
 ROUTES = (
     _route("/info", get=info),
     _route("/ok", get=ok),
+    _route("/assistants", post=create_assistant),
     _route("/assistants/search", post=search_assistants, reads=True),
     _route("/assistants/count", post=count_assistants, reads=True),
-    _route("/assistants/{assistant_id}", get=get_assistant),
+    _route(
+        "/assistants/{assistant_id}",
+        get=get_assistant,
+        patch=update_assistant,
+        delete=delete_assistant,
+    ),
+    _route("/assistants/{assistant_id}/versions", post=list_versions, reads=True),
+    _route("/assistants/{assistant_id}/latest", post=set_latest),
     _route("/assistants/{assistant_id}/graph", get=get_graph),
+    _route("/assistants/{assistant_id}/schemas", get=get_schemas),
+    _route("/assistants/{assistant_id}/subgraphs", get=list_subgraphs),
+    _route("/assistants/{assistant_id}/subgraphs/{namespace}", get=get_subgraph),
     _route("/threads", post=create_thread),
     _route("/threads/search", post=search_threads, reads=True),
     _route("/threads/count", post=count_threads, reads=True),

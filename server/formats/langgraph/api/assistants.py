@@ -1,44 +1,57 @@
-"""LangGraph SDK: what the server is, and its graphs as assistants."""
+"""LangGraph SDK: what the server is, and its assistants: the graphs, and those that clients keep.
 
-from functools import partial
+A kept assistant is a graph under a name, with values that its runs get. It belongs to who made it.
+"""
+
+import re
+from collections.abc import Mapping
+from contextlib import contextmanager
 from importlib.metadata import version
-from typing import Annotated, Any, Literal, NotRequired, TypeVar
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar
+from uuid import uuid4
 
-from pydantic import BeforeValidator, Field, WithJsonSchema
+from pydantic import AfterValidator
 from starlette.responses import JSONResponse, Response
 from typing_extensions import TypedDict
 
 from turnstream.server.formats import fields
-from turnstream.server.formats.fields import Fields, Text, read, shown
-from turnstream.server.http import operations
-from turnstream.server.http.operations import Answer, Operation, component, says
+from turnstream.server.formats.fields import Fault, Fields, Text, shown
+from turnstream.server.formats.langgraph.api.bodies import (
+    LISTED,
+    METADATA,
+    NEXT,
+    Limit,
+    Offset,
+    Order,
+    Select,
+    bounded,
+    has,
+    read_body,
+    selected,
+    some_of,
+)
+from turnstream.server.http import chat, operations
+from turnstream.server.http.operations import Answer, Operation, Parameter, says
 from turnstream.server.http.problems import Problem
-from turnstream.server.http.state import ApiRequest
-from turnstream.server.turns.problem_codes import pick
-from turnstream.tools.threads import in_thread
+from turnstream.server.http.state import ApiRequest, owner
+from turnstream.server.storage.assistants import (
+    MAX_ASSISTANT_CHARS,
+    MAX_ASSISTANTS,
+    MAX_VERSIONS,
+    Assistant,
+    AssistantTooLarge,
+    Content,
+    TooManyAssistants,
+)
+from turnstream.server.turns.problem_codes import STORAGE, pick
+from turnstream.server.turns.requests import InvalidRequest
 
-Nothing = Annotated[dict[str, Any], Field(max_length=0)]
 _EPOCH = "1970-01-01T00:00:00+00:00"
 """Graphs are code: nobody has made them at a time."""
-MAX_LISTED, LISTED = 1000, 10
-"""States or threads of an answer; LangGraph's own default."""
-MAX_SEARCHED = 10_000
-"""Threads that one search looks through, the newest."""
+OF_SYSTEM = {"created_by": "system"}
+"""The metadata of graphs, as LangGraph's own server has it."""
+_ID = re.compile(fields.THREAD_ID)
 A = TypeVar("A", bound="LangGraphAssistantCountBody")
-
-
-def _whole(value: Any) -> Any:
-    """A float without a fraction is an integer in JSON Schema."""
-    return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
-def bounded(least: int, most: int, default: int) -> tuple[Any, ...]:
-    remedy = fields.Otherwise("invalid_limit", f"ask for {least} to {most}")
-    schema = WithJsonSchema(operations.whole_number(least, most, default))
-    return Field(ge=least, le=most), BeforeValidator(_whole), remedy, schema
-
-
-METADATA = BeforeValidator(lambda value: value or None), component("LangGraph.AnyMetadata")
 
 
 class LangGraphFlagsJson(TypedDict):
@@ -56,47 +69,111 @@ class LangGraphOkJson(TypedDict):
     ok: Literal[True]
 
 
-class LangGraphNodeJson(TypedDict):
-    id: str
-    type: Literal["runnable"]
-
-
-class LangGraphEdgeJson(TypedDict):
-    source: str
-    target: str
-    data: NotRequired[str]
-    conditional: NotRequired[bool]
-
-
-class LangGraphDrawingJson(TypedDict):
-    nodes: list[LangGraphNodeJson]
-    edges: list[LangGraphEdgeJson]
-
-
-class LangGraphAssistantCountBody(Fields):
-    graph_id: Annotated[Text | None, says("The name of the only one that is wanted.")] = None
-    name: Annotated[Text | None, says("Part of a name.")] = None
-    metadata: Annotated[
-        dict[str, Any] | None, *METADATA, says("A graph has none: any leaves nothing.")
-    ] = None
-
-
-class LangGraphAssistantSearchBody(LangGraphAssistantCountBody):
-    limit: Annotated[int, *bounded(1, MAX_LISTED, LISTED)] | None = None
-    offset: Annotated[int, *bounded(0, MAX_SEARCHED, 0)] | None = None
-
-
-class LangGraphAssistantJson(TypedDict):
+class LangGraphAssistantVersionJson(TypedDict):
     assistant_id: str
     graph_id: str
     name: str
     description: str | None
     created_at: operations.Time
+    config: dict[str, Any]
+    context: dict[str, Any]
+    metadata: dict[str, Any]
+    version: int
+
+
+class LangGraphAssistantJson(LangGraphAssistantVersionJson):
     updated_at: operations.Time
-    config: Nothing
-    context: Nothing
-    metadata: Nothing
-    version: Literal[1]
+
+
+def _config(value: Mapping[str, Any]) -> Mapping[str, Any]:
+    if not isinstance(value.get("configurable"), dict | None):
+        raise Fault("invalid_body", "has a configurable that is no object: send a JSON object.")
+    return value
+
+
+Config = Annotated[
+    fields.JsonObject,
+    AfterValidator(_config),
+    says("Values that each run gets; those of the run come before them."),
+]
+Context = Annotated[fields.JsonObject, says("The same.")]
+Kept = Annotated[dict[str, Any], *METADATA, fields.FITTING_JSON]
+AssistantId = Annotated[
+    str,
+    fields.Field(pattern=fields.THREAD_ID),
+    fields.Otherwise("invalid_body", "use 1 to 128 of A-Z, a-z, 0-9, _ and -, or leave it out"),
+]
+
+
+class LangGraphNewAssistantBody(Fields):
+    graph_id: Annotated[Text, says("A graph, or the id that LangGraph gives it.")]
+    assistant_id: AssistantId | None = None
+    name: Annotated[Text | None, says("The graph's name without it.")] = None
+    description: Text | None = None
+    config: Config | None = None
+    context: Context | None = None
+    metadata: Kept | None = None
+    if_exists: (
+        Annotated[
+            Literal["raise", "do_nothing"],
+            fields.Otherwise("invalid_body"),
+            says("With `do_nothing` an existing assistant is the answer."),
+        ]
+        | None
+    ) = None
+
+
+class LangGraphAssistantChangesBody(Fields):
+    graph_id: Text | None = None
+    name: Text | None = None
+    description: Text | None = None
+    config: Config | None = None
+    context: Context | None = None
+    metadata: Annotated[Kept | None, says("Each value takes its place.")] = None
+
+
+class LangGraphAssistantCountBody(Fields):
+    graph_id: Annotated[Text | None, says("The graph of the ones that are wanted.")] = None
+    name: Annotated[Text | None, says("Part of a name.")] = None
+    metadata: Annotated[
+        dict[str, Any] | None, *METADATA, says("Values that an assistant's metadata has.")
+    ] = None
+
+
+class LangGraphAssistantSearchBody(LangGraphAssistantCountBody):
+    limit: Limit | None = None
+    offset: Offset | None = None
+    sort_by: (
+        Annotated[
+            Literal["assistant_id", "graph_id", "name", "created_at", "updated_at"],
+            fields.Otherwise("invalid_body"),
+            says("Without it the graphs come first, then the assistants that clients keep."),
+        ]
+        | None
+    ) = None
+    sort_order: Order | None = None
+    select: Select | None = None
+
+
+class LangGraphVersionsBody(Fields):
+    limit: Limit | None = None
+    offset: Offset | None = None
+    metadata: Annotated[
+        dict[str, Any] | None, *METADATA, says("Values that a version's metadata has.")
+    ] = None
+
+
+class LangGraphLatestBody(Fields):
+    version: Annotated[int, *bounded(1, 1_000_000, 1)]
+
+
+_KEPT = (
+    STORAGE
+    | pick("invalid_body", "invalid_text", "invalid_json_value", "value_too_long")
+    | pick("assistant_not_found")
+)
+_FOUND = STORAGE | pick("assistant_not_found")
+_MAY = (chat.IGNORED,)
 
 
 @Operation(
@@ -116,84 +193,278 @@ async def ok(_request: ApiRequest) -> Response:
 
 
 @Operation(
+    "langgraphCreateAssistant",
+    Answer("The assistant.", LangGraphAssistantJson, may_have=_MAY),
+    _KEPT | pick("assistant_exists", "too_many_assistants"),
+    body=LangGraphNewAssistantBody,
+    examples={
+        "one of a graph": {"graph_id": "chat"},
+        "one with an id": {"graph_id": "chat", "assistant_id": "a1", "metadata": {"team": 1}},
+    },
+)
+async def create_assistant(request: ApiRequest) -> Response:
+    """Keep an assistant: a graph, with values that its runs get.
+
+    The values are checked when a run gets them.
+    """
+    asked, headers = await read_body(request, LangGraphNewAssistantBody)
+    graph, id = graph_named(request, asked.graph_id), asked.assistant_id or str(uuid4())
+    if request.state["graphs"].find(id) is None:
+        content = Content(
+            graph,
+            graph if asked.name is None else asked.name,
+            asked.description,
+            asked.config or {},
+            asked.context or {},
+            asked.metadata or {},
+        )
+        with _bounds():
+            made = await request.state["store"].create_assistant(owner(request), id, content)
+        if made is not None:
+            return JSONResponse(_kept(made), headers=headers)
+    if asked.if_exists != "do_nothing":
+        raise Problem(409, "assistant_exists", f"There is an assistant {id!r} already.")
+    return JSONResponse(_shown(request, await find_assistant(request, id)), headers=headers)
+
+
+@Operation(
     "langgraphSearchAssistants",
-    Answer("The default first.", list[LangGraphAssistantJson]),
-    pick("invalid_body", "invalid_limit"),
+    Answer(
+        "The graphs, the default first, then the assistants that clients keep, newest first.",
+        list[some_of(LangGraphAssistantJson)],  # type: ignore[misc]
+        may_have=(NEXT, *_MAY),
+    ),
+    STORAGE | pick("invalid_body", "invalid_limit", "invalid_text"),
     body=LangGraphAssistantSearchBody,
-    examples={"all": {}, "one that there is not": {"graph_id": "none"}},
+    examples={
+        "all": {},
+        "one that there is not": {"graph_id": "none"},
+        "names": {"sort_by": "name", "sort_order": "asc", "select": ["assistant_id", "name"]},
+    },
 )
 async def search_assistants(request: ApiRequest) -> Response:
-    """List the graphs, as assistants."""
-    asked, names = await _matching(request, LangGraphAssistantSearchBody)
+    """List the graphs and the caller's assistants.
+
+    `X-Pagination-Next` is the `offset` of the next page, if there is one.
+    """
+    asked, headers, found = await _matching(request, LangGraphAssistantSearchBody)
+    if (by := asked.sort_by) is not None:
+        is_falling = asked.sort_order != "asc"
+        found.sort(key=lambda one: (one[by], one["assistant_id"]), reverse=is_falling)
     start = asked.offset or 0
-    page = names[start : start + (asked.limit or LISTED)]
-    return JSONResponse([_assistant(request, name) for name in page])
+    end = start + (asked.limit or LISTED)
+    if end < len(found):
+        headers[NEXT] = str(end)
+    page = [selected(one, asked.select) for one in found[start:end]]
+    return JSONResponse(page, headers=headers)
 
 
 @Operation(
     "langgraphCountAssistants",
-    Answer("The number of graphs that match.", int),
-    pick("invalid_body"),
+    Answer("The number of assistants that match.", int, may_have=_MAY),
+    STORAGE | pick("invalid_body", "invalid_text"),
     body=LangGraphAssistantCountBody,
     examples={"all": {}, "those of a name": {"name": "chat"}},
 )
 async def count_assistants(request: ApiRequest) -> Response:
-    """Count the graphs."""
-    _, names = await _matching(request, LangGraphAssistantCountBody)
-    return JSONResponse(len(names))
+    """Count the graphs and the caller's assistants."""
+    _, headers, found = await _matching(request, LangGraphAssistantCountBody)
+    return JSONResponse(len(found), headers=headers)
 
 
-async def _matching(request: ApiRequest, model: type[A]) -> tuple[A, list[str]]:
-    """Read a body, and find the names of the graphs that it asks for."""
-    asked, _ = await request.state["bodies"].read(request, partial(read, model))
-    part = (asked.name or "").lower()
-    found = [
-        name
-        for name in request.state["graphs"].by_name
-        if asked.graph_id in (None, name) and part in name.lower() and not asked.metadata
-    ]
-    return asked, found
-
-
-@Operation(
-    "langgraphGetAssistant", Answer("A graph.", LangGraphAssistantJson), pick("assistant_not_found")
-)
-async def get_assistant(request: ApiRequest) -> Response:
-    """Load a graph, as an assistant."""
-    name = graph_named(request, request.path_params["assistant_id"])
-    return JSONResponse(_assistant(request, name))
-
-
-@Operation(
-    "langgraphGetGraph",
-    Answer("Its nodes and edges.", LangGraphDrawingJson),
-    pick("assistant_not_found"),
-)
-async def get_graph(request: ApiRequest) -> Response:
-    """Load the drawing of a graph, without what is inside its nodes."""
-    name = graph_named(request, request.path_params["assistant_id"])
-    attached = request.state["graphs"].by_name[name].attached
-    drawing: Any = await in_thread(lambda: attached.drawing().to_json())
-    shown = LangGraphDrawingJson(
-        nodes=[{"id": str(node["id"]), "type": "runnable"} for node in drawing["nodes"]],
-        edges=drawing["edges"],
-    )
-    return JSONResponse(shown)
-
-
-def graph_named(request: ApiRequest, assistant_id: str) -> str:
-    """Find the graph that an assistant's id names. Raises Problem."""
+async def _matching(
+    request: ApiRequest, model: type[A]
+) -> tuple[A, dict[str, str], list[LangGraphAssistantJson]]:
+    """Read a body, and find the assistants that it asks for."""
+    asked, headers = await read_body(request, model)
+    part, wanted = (asked.name or "").lower(), asked.metadata or {}
+    kept = await request.state["store"].assistants(owner(request))
     graphs = request.state["graphs"]
-    if (name := graphs.find(assistant_id)) is None:
+    graph = asked.graph_id and graphs.find(asked.graph_id)
+    all = [*(_of_graph(request, name) for name in graphs.by_name), *map(_kept, kept)]
+    found = [
+        one
+        for one in all
+        if (asked.graph_id is None or one["graph_id"] == graph)
+        and part in one["name"].lower()
+        and has(one["metadata"], wanted)
+    ]
+    return asked, headers, found
+
+
+@Operation("langgraphGetAssistant", Answer("The assistant.", LangGraphAssistantJson), _FOUND)
+async def get_assistant(request: ApiRequest) -> Response:
+    """Load an assistant."""
+    return JSONResponse(_shown(request, await _named(request)))
+
+
+@Operation(
+    "langgraphUpdateAssistant",
+    Answer("The assistant.", LangGraphAssistantJson, may_have=_MAY),
+    _KEPT | pick("assistant_is_graph"),
+    body=LangGraphAssistantChangesBody,
+    path={"assistant_id": "ThreadId"},
+    examples={"another name": {"name": "Ann's"}},
+)
+async def update_assistant(request: ApiRequest) -> Response:
+    """Make a new version of an assistant: what the body does not name stays."""
+    asked, headers = await read_body(request, LangGraphAssistantChangesBody)
+    id = _own(request)
+    changes = asked.model_dump(exclude_none=True)
+    if asked.graph_id is not None:
+        changes["graph"] = graph_named(request, changes.pop("graph_id"))
+    with _bounds():
+        made = await request.state["store"].update_assistant(owner(request), id, changes)
+    if made is None:
+        raise _unknown(request, id)
+    return JSONResponse(_kept(made), headers=headers)
+
+
+@Operation(
+    "langgraphDeleteAssistant",
+    {204: Answer("The assistant is deleted, with its versions.")},
+    _FOUND | pick("assistant_is_graph", "unsupported_option"),
+    path={"assistant_id": "ThreadId"},
+    query={
+        "delete_threads": Parameter("Left out: threads stay.", operations.one_of(["", "false"]))
+    },
+)
+async def delete_assistant(request: ApiRequest) -> Response:
+    """Delete an assistant. Threads and live runs that it has begun stay."""
+    if request.query_params.get("delete_threads", "").lower() not in ("", "0", "false"):
+        raise InvalidRequest(
+            "unsupported_option",
+            "delete_threads is not supported: threads belong to their graph. Leave it out.",
+        )
+    id = _own(request)
+    if not await request.state["store"].delete_assistant(owner(request), id):
+        raise _unknown(request, id)
+    return Response(status_code=204)
+
+
+@Operation(
+    "langgraphListAssistantVersions",
+    Answer(
+        f"The versions, the newest first: the last {MAX_VERSIONS} of an assistant, one of a graph.",
+        list[LangGraphAssistantVersionJson],
+        may_have=_MAY,
+    ),
+    _FOUND | pick("invalid_body", "invalid_limit"),
+    body=LangGraphVersionsBody,
+    examples={"all": {}},
+)
+async def list_versions(request: ApiRequest) -> Response:
+    """List the versions of an assistant."""
+    asked, headers = await read_body(request, LangGraphVersionsBody)
+    found = await _named(request)
+    if found.kept is None:
+        versions = [_of_graph(request, found.graph)]
+    else:
+        store = request.state["store"]
+        versions = [*map(_kept, await store.assistant_versions(owner(request), found.id))]
+    start = asked.offset or 0
+    matching = [_version(one) for one in versions if has(one["metadata"], asked.metadata or {})]
+    return JSONResponse(matching[start : start + (asked.limit or LISTED)], headers=headers)
+
+
+@Operation(
+    "langgraphSetLatestVersion",
+    Answer("The assistant.", LangGraphAssistantJson, may_have=_MAY),
+    _FOUND | pick("invalid_body", "invalid_limit", "assistant_is_graph"),
+    body=LangGraphLatestBody,
+    path={"assistant_id": "ThreadId"},
+    examples={"the first one": {"version": 1}},
+)
+async def set_latest(request: ApiRequest) -> Response:
+    """Make an earlier version of an assistant the one that runs get."""
+    asked, headers = await read_body(request, LangGraphLatestBody)
+    id, number = _own(request), asked.version
+    chosen = await request.state["store"].choose_version(owner(request), id, number)
+    if chosen is None:
+        raise Problem(
+            404, "assistant_not_found", f"There is no version {number} of an assistant {shown(id)}."
+        )
+    return JSONResponse(_kept(chosen), headers=headers)
+
+
+class FoundAssistant(NamedTuple):
+    id: str
+    graph: str
+    kept: Assistant | None
+    """None: it is a graph."""
+
+
+async def find_assistant(request: ApiRequest, assistant_id: str) -> FoundAssistant:
+    """Find a graph, or an assistant of the caller. Raises Problem, StorageUnavailable."""
+    graphs = request.state["graphs"]
+    if (graph := graphs.find(assistant_id)) is not None:
+        return FoundAssistant(graph, graph, None)
+    kept = None
+    if _ID.match(assistant_id):
+        kept = await request.state["store"].assistant(owner(request), assistant_id)
+    if kept is None:
+        raise _unknown(request, assistant_id)
+    if graphs.find(kept.content.graph) is None:
         raise Problem(
             404,
             "assistant_not_found",
-            f"There is no assistant {shown(assistant_id)}; there {graphs.listed}.",
+            f"The graph {shown(kept.content.graph)} of the assistant {assistant_id!r} is not "
+            f"served any more; there {graphs.listed}.",
         )
-    return name
+    return FoundAssistant(assistant_id, kept.content.graph, kept)
 
 
-def _assistant(request: ApiRequest, name: str) -> LangGraphAssistantJson:
+def graph_named(request: ApiRequest, name: str) -> str:
+    """Find the graph that a client names. Raises Problem."""
+    if (graph := request.state["graphs"].find(name)) is None:
+        raise _unknown(request, name)
+    return graph
+
+
+async def _named(request: ApiRequest) -> FoundAssistant:
+    """Find the assistant of the address. Raises Problem."""
+    return await find_assistant(request, request.path_params["assistant_id"])
+
+
+def _own(request: ApiRequest) -> str:
+    """Return the id of the address if an assistant of the caller may have it. Raises Problem."""
+    id: str = request.path_params["assistant_id"]
+    if request.state["graphs"].find(id) is not None:
+        raise Problem(
+            409,
+            "assistant_is_graph",
+            f"{shown(id)} is a graph of the server, which clients cannot change: make an assistant "
+            "of it.",
+        )
+    if not _ID.match(id):
+        raise _unknown(request, id)
+    return id
+
+
+def _unknown(request: ApiRequest, id: str) -> Problem:
+    listed = request.state["graphs"].listed
+    said = f"There is no assistant {shown(id)}; there {listed}, and your own."
+    return Problem(404, "assistant_not_found", said)
+
+
+@contextmanager
+def _bounds() -> Any:
+    """Raises Problem, InvalidRequest for an assistant that cannot be kept."""
+    try:
+        yield
+    except AssistantTooLarge:
+        said = f"An assistant has at most {MAX_ASSISTANT_CHARS} characters as JSON."
+        raise InvalidRequest("value_too_long", said) from None
+    except TooManyAssistants:
+        said = f"You keep {MAX_ASSISTANTS} assistants: delete one first."
+        raise Problem(409, "too_many_assistants", said) from None
+
+
+def _shown(request: ApiRequest, found: FoundAssistant) -> LangGraphAssistantJson:
+    return _of_graph(request, found.graph) if found.kept is None else _kept(found.kept)
+
+
+def _of_graph(request: ApiRequest, name: str) -> LangGraphAssistantJson:
     return {
         "assistant_id": name,
         "graph_id": name,
@@ -203,6 +474,36 @@ def _assistant(request: ApiRequest, name: str) -> LangGraphAssistantJson:
         "updated_at": _EPOCH,
         "config": {},
         "context": {},
-        "metadata": {},
+        "metadata": {**OF_SYSTEM},
         "version": 1,
+    }
+
+
+def _kept(one: Assistant) -> LangGraphAssistantJson:
+    content = one.content
+    return {
+        "assistant_id": one.id,
+        "graph_id": content.graph,
+        "name": content.name,
+        "description": content.description,
+        "created_at": one.created_at,
+        "updated_at": one.updated_at,
+        "config": {**content.config},
+        "context": {**content.context},
+        "metadata": {**content.metadata},
+        "version": one.version,
+    }
+
+
+def _version(one: LangGraphAssistantJson) -> LangGraphAssistantVersionJson:
+    return {
+        "assistant_id": one["assistant_id"],
+        "graph_id": one["graph_id"],
+        "name": one["name"],
+        "description": one["description"],
+        "created_at": one["updated_at"],
+        "config": one["config"],
+        "context": one["context"],
+        "metadata": one["metadata"],
+        "version": one["version"],
     }

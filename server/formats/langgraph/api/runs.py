@@ -18,7 +18,8 @@ from turnstream.server.formats import fields
 from turnstream.server.formats.format import StreamContext
 from turnstream.server.formats.langchain_messages import Json
 from turnstream.server.formats.langgraph import WIRE_FORMAT, snapshot, stream
-from turnstream.server.formats.langgraph.api.assistants import Nothing, graph_named
+from turnstream.server.formats.langgraph.api.assistants import FoundAssistant, find_assistant
+from turnstream.server.formats.langgraph.api.bodies import Nothing
 from turnstream.server.formats.langgraph.api.threads import (
     STATUSES,
     RunStatus,
@@ -331,7 +332,7 @@ class Asked(NamedTuple):
 
     turn: TurnRequest
     submission: "Submission"
-    graph: str
+    assistant_id: str
     deletes_thread: bool = False
     """True if the thread goes when the run is over."""
 
@@ -361,12 +362,12 @@ async def _read_run(request: ApiRequest) -> Asked:
     id = fields.thread_id(request.path_params["thread_id"])
     read = partial(parse, limits=request.state["body_limits"])
     asked, _ = await request.state["bodies"].read(request, read)
-    graph = graph_named(request, asked.body.assistant_id)
+    asked, assistant = await _of_assistant(request, asked)
     found = await find_thread(request) if asked.is_about_thread else None
     thread = found.thread if found else SavedThread(id, (), ())
     if found and asked.branches_at is not None:
         thread = await branch_at(request, found, asked.branches_at)
-    return Asked(turn_request(asked, thread, graph), asked, graph)
+    return Asked(turn_request(asked, thread, assistant.graph), asked, assistant.id)
 
 
 async def _read_stateless(request: ApiRequest) -> Asked:
@@ -375,12 +376,25 @@ async def _read_stateless(request: ApiRequest) -> Asked:
 
     read = partial(parse, limits=request.state["body_limits"], model=StatelessRunBody)
     asked, _ = await request.state["bodies"].read(request, read)
-    graph = graph_named(request, asked.body.assistant_id)
-    turn = turn_request(asked, SavedThread(new_thread_id(), (), ()), graph)
+    asked, assistant = await _of_assistant(request, asked)
+    turn = turn_request(asked, SavedThread(new_thread_id(), (), ()), assistant.graph)
     # Clients send what they say of a thread here too; this one is new.
     turn = replace(turn, must_exist=False, based_on=None)
     assert isinstance(asked.body, StatelessRunBody)
-    return Asked(turn, asked, graph, deletes_thread=asked.body.on_completion != "keep")
+    return Asked(turn, asked, assistant.id, deletes_thread=asked.body.on_completion != "keep")
+
+
+async def _of_assistant(
+    request: ApiRequest, asked: "Submission"
+) -> tuple["Submission", FoundAssistant]:
+    """Find the assistant that a body names, and add the values that it has. Raises Problem,
+    InvalidRequest."""
+    from turnstream.server.formats.langgraph.body import with_assistant
+
+    found = await find_assistant(request, asked.body.assistant_id)
+    if found.kept is not None:
+        asked = with_assistant(asked, found.kept.content.config, found.kept.content.context)
+    return asked, found
 
 
 async def _create(request: ApiRequest, asked: Asked) -> Response:
@@ -392,7 +406,7 @@ async def _create(request: ApiRequest, asked: Asked) -> Response:
     except StreamLost as lost:
         headers = chat.unseen_headers(lost) | _places(lost)
     now = datetime.now(UTC).isoformat(timespec="milliseconds")
-    started = _run(headers["X-Thread-Id"], headers["X-Run-Id"], asked.graph, now, "running")
+    started = _run(headers["X-Thread-Id"], headers["X-Run-Id"], asked.assistant_id, now, "running")
     return JSONResponse(started, headers=headers | asked.headers)
 
 

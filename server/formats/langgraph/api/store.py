@@ -14,10 +14,11 @@ from typing_extensions import TypedDict
 
 from turnstream.server.formats import fields
 from turnstream.server.formats.fields import Fields, Text, read
-from turnstream.server.formats.langgraph.api.assistants import (
+from turnstream.server.formats.langgraph.api.bodies import (
     LISTED,
     MAX_LISTED,
-    MAX_SEARCHED,
+    Limit,
+    Offset,
     bounded,
 )
 from turnstream.server.http import operations
@@ -44,8 +45,6 @@ Key = Annotated[
 _LABELS = fields.Otherwise("invalid_body", f"send a JSON array of at most {MAX_LABELS} labels")
 Namespace = Annotated[list[Label], Field(min_length=1, max_length=MAX_LABELS), _LABELS]
 Prefix = Annotated[list[Label], Field(max_length=MAX_LABELS), _LABELS]
-_Limit = Annotated[int, *bounded(1, MAX_LISTED, LISTED)]
-_Offset = Annotated[int, *bounded(0, MAX_SEARCHED, 0)]
 
 
 class LangGraphItemJson(TypedDict):
@@ -79,8 +78,8 @@ class LangGraphItemSearchBody(Fields):
     namespace_prefix: Prefix | None = None
     filter: fields.JsonObject | None = None
     query: Text | None = None
-    limit: _Limit | None = None
-    offset: _Offset | None = None
+    limit: Limit | None = None
+    offset: Offset | None = None
 
 
 class LangGraphNamespaceSearchBody(Fields):
@@ -88,7 +87,7 @@ class LangGraphNamespaceSearchBody(Fields):
     suffix: Prefix | None = None
     max_depth: Annotated[int, *bounded(1, MAX_LABELS, MAX_LABELS)] | None = None
     limit: Annotated[int, *bounded(1, MAX_LISTED, NAMESPACES)] | None = None
-    offset: _Offset | None = None
+    offset: Offset | None = None
 
 
 _FIELDS = pick("no_store", "invalid_body", "invalid_text", "invalid_json_value", "value_too_long")

@@ -17,14 +17,15 @@ from typing_extensions import TypedDict
 from turnstream.server.formats import fields
 from turnstream.server.formats.fields import Fields, Text, read
 from turnstream.server.formats.langgraph import snapshot
-from turnstream.server.formats.langgraph.api.assistants import (
+from turnstream.server.formats.langgraph.api.assistants import graph_named
+from turnstream.server.formats.langgraph.api.bodies import (
     LISTED,
-    MAX_LISTED,
     MAX_SEARCHED,
     METADATA,
+    Limit,
     Nothing,
-    bounded,
-    graph_named,
+    Offset,
+    has,
 )
 from turnstream.server.formats.langgraph.snapshot import SavedThread, checkpoints
 from turnstream.server.http import operations
@@ -274,8 +275,8 @@ class LangGraphCountBody(Fields):
 
 
 class LangGraphSearchBody(LangGraphCountBody):
-    limit: Annotated[int, *bounded(1, MAX_LISTED, LISTED)] | None = None
-    offset: Annotated[int, *bounded(0, MAX_SEARCHED, 0)] | None = None
+    limit: Limit | None = None
+    offset: Offset | None = None
 
 
 class Checkpoint(Fields):
@@ -287,7 +288,7 @@ class LangGraphStateBody(Fields):
 
 
 class LangGraphHistoryBody(Fields):
-    limit: Annotated[int, *bounded(1, MAX_LISTED, LISTED)] | None = None
+    limit: Limit | None = None
     before: Annotated[
         Any, component("LangGraph.Before"), says("A checkpoint: the states before it.")
     ] = None
@@ -449,21 +450,12 @@ async def _matching(request: ApiRequest, asked: LangGraphCountBody, most: int) -
         if kept:
             ids = [entry.id for entry in matching]
             theirs = await request.state["store"].metadata(owner(request), ids)
-            matching = [one for one in matching if _has(theirs.get(one.id), kept)]
+            matching = [one for one in matching if has(theirs.get(one.id), kept)]
         found += matching
         cursor = page.cursor
         if not cursor or len(found) >= most:
             break
     return found
-
-
-def _has(metadata: Any, wanted: Any) -> bool:
-    """Compare as LangGraph does: an object has at least the values that are wanted."""
-    if not isinstance(wanted, dict):
-        return bool(metadata == wanted)
-    return isinstance(metadata, dict) and all(
-        name in metadata and _has(metadata[name], value) for name, value in wanted.items()
-    )
 
 
 @Operation(
