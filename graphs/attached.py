@@ -98,6 +98,12 @@ class AttachedGraph:
         """The classes of its states."""
         return [*self.graph.builder.schemas]
 
+    @property
+    def node_names(self) -> Sequence[str]:
+        """The nodes that a client may take to have changed the state: none of the built-in
+        graph."""
+        return () if self.is_built_in else [name for name in self.graph.nodes if name != ENTRY]
+
     def drawing(self, levels: int | bool = False) -> DrawableGraph:
         """Draw the graph as its author made it. Subgraphs are drawn as nodes below so many levels;
         True: nowhere."""

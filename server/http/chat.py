@@ -45,7 +45,7 @@ IGNORED, MAX_IGNORED, MAX_IGNORED_CHARS = "X-Turnstream-Ignored", 20, 48
 """The header that names keys of the body without an effect: so many, each shortened."""
 EXPOSED_HEADERS = (
     *("X-Thread-Id", "X-Run-Id", "X-Previous-Run-Id", "X-Message-Id"),
-    *("Location", "Content-Location", IGNORED),
+    *("Location", "Content-Location", IGNORED, "X-Pagination-Next"),
 )
 """Headers of an answer that a page of another origin may read."""
 

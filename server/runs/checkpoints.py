@@ -3,7 +3,7 @@
 Of a graph it knows the `messages` channel, and no node: any compiled graph fits.
 """
 
-from collections.abc import AsyncIterator, Collection, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, AsyncExitStack, aclosing
 from functools import partial
 from typing import Any
@@ -261,12 +261,31 @@ class Checkpoints:
     ) -> None:
         """Merge messages by id into a thread that no graph is working on; with a branch point, in a
         new branch. No node of the graph is asked, or becomes due."""
+        await self.write(key, messages, {}, point=point)
+
+    async def write(
+        self,
+        key: ThreadKey,
+        messages: Sequence[AnyMessage],
+        values: Mapping[str, Any],
+        *,
+        as_node: str | None = None,
+        keeps_due: bool = False,
+        point: BranchPoint | None = None,
+    ) -> None:
+        """Do the same with further values of the state. What follows the node `as_node` becomes
+        due. `keeps_due`: without such a node it is the last one that LangGraph knows of, so that
+        the nodes that are due stay it."""
         config = _config(key, point.checkpoint_id if point else None)
-        update: dict[str, Any] = {"messages": list(messages)}
+        update: dict[str, Any] = {**values, "messages": list(messages)}
         if self.attached.reducer != "by id":
             before = (await self._records.aget_state(config)).values.get("messages", [])
-            update = {"messages": self.attached.update(before, messages)}
-        await self._records.aupdate_state(config, update, as_node=ENTRY)
+            update["messages"] = self.attached.update(before, messages)
+        if values and not messages:
+            del update["messages"]
+        if as_node is None and not (keeps_due and self.attached.node_names):
+            as_node = ENTRY
+        await self._records.aupdate_state(config, update, as_node=as_node)
 
     async def beginning(self, key: ThreadKey) -> str:
         """The id of a checkpoint with nothing in it, where a branch with nothing before it begins:

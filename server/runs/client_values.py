@@ -11,12 +11,19 @@ from turnstream.server.turns.requests import InvalidRequest, TurnRequest
 
 def check_values(request: TurnRequest, graph: AttachedGraph, allowed: Collection[str]) -> None:
     """Raises InvalidRequest for a name that the graph does not have or a client may not set, for a
-    context that cannot be made, for input beside an answer, and for tools that the graph does not
-    take."""
+    context that cannot be made, for input beside an answer, for a node that there is not, and for
+    tools that the graph does not take."""
     if request.client_tools and not graph.takes_client_tools:
         raise InvalidRequest(
             "client_tools_not_supported",
             "The graph of this server takes no tools of a client; send none.",
+        )
+    node = request.update.as_node if request.update else None
+    if node is not None and node not in graph.node_names:
+        nodes = ", ".join(graph.node_names) or "none of this graph"
+        raise InvalidRequest(
+            "value_not_allowed",
+            f"as_node is {node[:64]!r}: leave it out, or name a node ({nodes}).",
         )
     values = request.values
     for place, names in allowed_names(graph, allowed).items():
@@ -28,7 +35,8 @@ def check_values(request: TurnRequest, graph: AttachedGraph, allowed: Collection
                 f"{place} has {', '.join(map(repr, wrong[:3]))}: a client may set {free} there "
                 "(TURNSTREAM_CLIENT_CONTEXT).",
             )
-    if values.input and not (request.message or request.branch or request.is_input_alone):
+    goes_with = (request.message, request.branch, request.update)
+    if values.input and not (any(goes_with) or request.is_input_alone):
         raise InvalidRequest(
             "value_not_allowed",
             "input goes alone, or with a message, an edit or a regenerated answer.",
@@ -38,6 +46,8 @@ def check_values(request: TurnRequest, graph: AttachedGraph, allowed: Collection
             "value_not_allowed",
             "input has a value that overwrites what the thread has.",
         )
+    if request.update:
+        return
     try:
         graph.context.check(values.context)
     except ValueError:

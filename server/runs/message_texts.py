@@ -37,7 +37,8 @@ def changes(start: RunStart, translator: Translator) -> TextChanges | None:
     plan = start.plan
     if translator.added is None and plan.runs_graph:
         return None
-    is_branch = plan.point is not None
+    # An update by hand changes and removes messages, as a branch does.
+    is_branch = plan.point is not None or plan.update is not None
     if translator.added is None:  # No graph has changed what the request brought.
         thread, added = plan.after.messages, texts(plan.new or (), plan.message_id)
         return TextChanges(added, (), partial(texts, thread), is_branch)

@@ -45,9 +45,11 @@ from turnstream.server.turns.chunks import ToolApproval, ToolSettled
 from turnstream.server.turns.requests import (
     ImageContent,
     InvalidRequest,
+    StateUpdate,
     TextContent,
     TurnRequest,
     UserMessage,
+    WrittenMessage,
 )
 from turnstream.tools.catalogue import Catalogue
 
@@ -86,6 +88,8 @@ class Plan:
     base: str | None = None
     """The thread's newest checkpoint as the run begins: a newer one has what the request brought.
     None: there is none."""
+    update: StateUpdate | None = None
+    """The run changes the state by hand, and runs nothing."""
     found: ThreadState | None = None
     """For a run that goes on after a crash: the thread with the results of the tasks that had
     finished, which `before` lacks since the run streams them again. None: the same as `before`."""
@@ -238,6 +242,45 @@ def _end_marks(state: ThreadState) -> list[AnyMessage]:
     return [cast(AnyMessage, RemoveMessage(last.id or ""))] if is_ours else []
 
 
+def plan_update(update: StateUpdate, state: ThreadState, point: BranchPoint | None) -> Plan:
+    """Plan a change of the state by hand. Raises InvalidRequest for messages that a client may not
+    write or remove."""
+    known = {message.id or "": message for message in state.messages}
+    unknown = [id for id in update.removed if id not in known]
+    if unknown:
+        raise InvalidRequest(
+            "unknown_message",
+            f"The thread holds no message {unknown[0][:100]!r} to remove; load its state.",
+            409,
+        )
+    removals = [cast(AnyMessage, RemoveMessage(id)) for id in update.removed]
+    written = [_written(message, known.get(message.id or ""), state) for message in update.messages]
+    left = {id: message for id, message in known.items() if id not in update.removed}
+    turn = last_turn_id([*(left | {message.id or "": message for message in written}).values()])
+    return Plan(turn, state, [*removals, *written], runs_graph=False, point=point, update=update)
+
+
+def _written(message: WrittenMessage, known: AnyMessage | None, state: ThreadState) -> AnyMessage:
+    """Make the message. Raises InvalidRequest if it would take the place of one that has calls, or
+    of another kind."""
+    kind = HumanMessage if message.role == "user" else AIMessage
+    if known is not None and (not isinstance(known, kind) or getattr(known, "tool_calls", None)):
+        raise InvalidRequest(
+            "value_not_allowed",
+            f"The message {message.id!r} of the thread has tool calls, is the result of one, or is "
+            f"not the {message.role}'s: it can be removed, not replaced.",
+        )
+    id = message.id or f"msg_{uuid4().hex[:16]}"
+    if kind is AIMessage:
+        text = "".join(item.text for item in message.content if isinstance(item, TextContent))
+        return AIMessage(text, id=id)
+    if known is None:
+        return _human(UserMessage(message.content, id), state)
+    replaced = _human(UserMessage(message.content, f"msg_{uuid4().hex[:16]}"), state)
+    metadata = known.response_metadata
+    return replaced.model_copy(update={"id": id, "response_metadata": metadata})
+
+
 def _continue(state: ThreadState, point: BranchPoint | None) -> Plan:
     check_no_approval_pending(state)
     if not (state.unfinished or broke_off(state.messages) or was_cut(state.messages)):
@@ -254,7 +297,7 @@ def _awaits_person(call: ToolCall, state: ThreadState) -> bool:
     return state.dispositions.get(call["id"] or "") in ("client", "approval")
 
 
-def _human(message: UserMessage, state: ThreadState, app_context: str) -> HumanMessage:
+def _human(message: UserMessage, state: ThreadState, app_context: str = "") -> HumanMessage:
     id = message.id or f"msg_{uuid4().hex[:16]}"
     if any(known.id == id for known in state.shown):
         raise InvalidRequest(

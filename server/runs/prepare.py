@@ -12,7 +12,7 @@ from turnstream.server.runs.branches import BranchPoint, branch_point, with_answ
 from turnstream.server.runs.checkpoints import Checkpoints
 from turnstream.server.runs.first_words import changed_words
 from turnstream.server.runs.interrupts import check_goes_past
-from turnstream.server.runs.plan import Plan, plan
+from turnstream.server.runs.plan import Plan, plan, plan_update
 from turnstream.server.runs.review_answers import resuming
 from turnstream.server.runs.thread_state import ThreadState
 from turnstream.server.runs.versions import VersionsOf
@@ -42,7 +42,7 @@ async def prepare(
     request = await _of_version(request, key, state, versions)
     if request.approvals or not request.resume:
         request = resuming(request, state.interrupts if request.head is None else ())
-    if not request.resume:
+    if not (request.resume or request.update):
         check_goes_past(request, state.interrupts)
     base = state.checkpoint_id
     planned = await _plan_on(state, key, request, checkpoints, catalogue, decider)
@@ -50,7 +50,7 @@ async def prepare(
         # The tasks that finished are part of the run again: it streams their results.
         before = await checkpoints.load(key, state.checkpoint_id)
         planned = replace(planned, before=before, found=state)
-    elif state.unfinished:
+    elif state.unfinished and not request.update:
         at_rest = replace(await checkpoints.abandon_pending(key), interrupts=state.interrupts)
         planned = await _plan_on(at_rest, key, request, checkpoints, catalogue, decider)
         discarded = tuple(interrupt.id for interrupt in state.interrupts)
@@ -121,6 +121,8 @@ async def _plan_on(
     elif request.head is not None:
         point = BranchPoint(None, request.head)
     planning = partial(plan, request, before, catalogue, decider, point)
+    if request.update is not None:
+        planning = partial(plan_update, request.update, before, point)
     planned = await beside_loop(len(before.messages), planning)
     if point is None:
         return planned

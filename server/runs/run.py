@@ -47,12 +47,14 @@ from turnstream.server.turns.chunks import (
     Chunk,
     Disposition,
     Done,
+    FinishReason,
     InterruptsDiscarded,
     MessageFinish,
     PartStart,
     TextPart,
     Usage,
 )
+from turnstream.server.turns.requests import InvalidRequest
 from turnstream.server.turns.size import text_bytes
 from turnstream.tools.threads import beside_loop
 
@@ -171,6 +173,10 @@ class Run:
 
     async def _run_graph(self, writes: Writes) -> None:
         plan, key = self.start.plan, self.start.key
+        if plan.update:
+            await self._update(plan.update.as_node, keeps_due=plan.before.unfinished)
+            await self._open_log(writes)
+            return
         if not plan.runs_graph:
             await self._checkpoints.add(key, plan.new or ())
             await self._open_log(writes)
@@ -194,6 +200,28 @@ class Run:
             ):
                 async for item in items:
                     await telling.add(item)
+
+    async def _update(self, as_node: str | None, *, keeps_due: bool) -> None:
+        """Write what the request brings into the thread. Raises InvalidRequest if the graph does
+        not take it: a reducer or an edge of its author raises."""
+        start = self.start
+        new, point = start.plan.new or (), start.plan.point
+        try:
+            await self._checkpoints.write(
+                start.key,
+                new,
+                start.values.input,
+                as_node=as_node,
+                keeps_due=keeps_due,
+                point=point,
+            )
+        except (StorageUnavailable, LeaseLost):
+            raise
+        except Exception as cause:
+            logger.warning("an update of the state was refused", exc_info=cause)
+            raise InvalidRequest(
+                "value_not_allowed", "The graph does not take this update of its state."
+            ) from cause
 
     def _callbacks(self) -> list[BaseCallbackHandler]:
         callbacks: list[BaseCallbackHandler] = [self.tokens] if self.tokens else []
@@ -280,7 +308,7 @@ class Run:
         reason, cause = self._stop.reason, _cause(pump) or writes.failure
         if isinstance(cause, LeaseLost):
             raise cause
-        if isinstance(cause, StorageUnavailable) and not self._request_saved:
+        if isinstance(cause, StorageUnavailable | InvalidRequest) and not self._request_saved:
             raise cause
         if reason and (cause or not pump.done()):
             self.state = "stopped"
@@ -288,13 +316,18 @@ class Run:
         if cause:
             return await self._finalize(self._fail(cause))
         last = await self._finish()
-        waits = self.translator.is_waiting or not self.start.plan.runs_graph
+        plan = self.start.plan
+        waits = self.translator.is_waiting or not plan.runs_graph
+        if plan.update:
+            state = await self._checkpoints.load(self.start.key, waits=True)
+            waits = bool(state.interrupts or state.pending("client", "approval"))
         self.state = "waiting" if waits else "finished"
         return last
 
     async def _finish(self) -> list[Chunk]:
         if not self.start.plan.runs_graph:
-            return [MessageFinish("tool-calls", Usage(0, 0)), Done()]
+            reason: FinishReason = "stop" if self.start.plan.update else "tool-calls"
+            return [MessageFinish(reason, Usage(0, 0)), Done()]
         if not self.translator.is_interrupted:
             return self.translator.finish()
         state = await self._checkpoints.load(self.start.key, waits=True)

@@ -164,14 +164,13 @@ class Runs:
     ) -> Run:
         if start.plan.is_new_thread and claim.thread is None:
             await self._capacity.take_new_thread(start.rights)
-        title = request.message.title if request.message else ""
         audit = self._hooks.audit
         also = [*audit.started(start, by.id), *await self._hooks.run_begins(start)]
         self._claims.set_plan(claim.run_id, start.plan)
         await self._store.begin_run(
             claim.key,
             claim.run_id,
-            title,
+            request.title,
             start.graph,
             also,
             # Without new messages, a newer checkpoint comes only when the graph has worked.

@@ -131,6 +131,30 @@ NO_VALUES = GraphValues()
 
 
 @dataclass(frozen=True, slots=True)
+class WrittenMessage:
+    """A message that a client writes into a thread without asking anybody: in the place of one of
+    the same id, or behind all."""
+
+    role: Literal["user", "assistant"]
+    content: tuple[UserContent, ...]
+    """Of an assistant text alone."""
+    id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StateUpdate:
+    """A change of a thread's state by hand: no node runs. Other values of the state are the input
+    of the request."""
+
+    messages: tuple[WrittenMessage, ...] = ()
+    removed: tuple[str, ...] = ()
+    """The ids of messages that go."""
+    as_node: str | None = None
+    """The node that is taken to have written it: what follows it is due. None: nothing becomes
+    due, and what is due stays it."""
+
+
+@dataclass(frozen=True, slots=True)
 class Resume:
     """Answers to what the graph has stopped to ask: an object, interrupt id to value, or the bare
     value if one interrupt is open."""
@@ -167,6 +191,8 @@ class TurnRequest:
     allowed_tools: tuple[str, ...] | None = None
     """The tools that the run may use. None: all that its caller and the thread allow."""
     resume: Resume | None = None
+    update: StateUpdate | None = None
+    """Change the thread's state, and run nothing."""
     on_interrupt: OnInterrupt = "discard"
     """The effect of a new message on an interrupt that is open."""
     on_busy: OnBusy = "reject"
@@ -177,6 +203,15 @@ class TurnRequest:
     refuse the request. None: whatever was the last."""
 
     @property
+    def title(self) -> str:
+        """The title that a thread gets which begins with this request."""
+        if self.message is not None:
+            return self.message.title
+        written = self.update.messages if self.update else ()
+        said = (one for one in written if one.role == "user")
+        return next((UserMessage(one.content).title for one in said), "")
+
+    @property
     def needs_thread(self) -> bool:
         """True if it is refused where there is no such thread."""
         return self.must_exist or self.based_on is not None or self.version is not None
@@ -185,7 +220,8 @@ class TurnRequest:
     def is_input_alone(self) -> bool:
         """True if it runs the graph on input without a message of the user."""
         others = (self.message, self.branch, self.resume, *self.answers, *self.approvals)
-        return bool(self.values.input) and not self.continue_ and not any(others)
+        is_more = self.continue_ or self.update is not None or any(others)
+        return bool(self.values.input) and not is_more
 
     @property
     def begins_thread(self) -> bool:

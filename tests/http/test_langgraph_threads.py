@@ -159,3 +159,42 @@ async def test_a_run_that_a_budget_ended_keeps_its_status_when_another_follows(
         await client.turn({"thread_id": "t1", "message": "And now?"})
         assert (await client.http.get("/threads/t1")).json()["run_id"] != run_id
         assert (await client.http.get(path)).json()["status"] == "success"
+
+
+async def test_threads_are_found_by_ids_and_values_sorted_and_selected(tmp_path: Path) -> None:
+    model = ScriptedModel.of([text("Hello."), finish()])
+    async with serving(settings(tmp_path / "t.db"), model=model) as client:
+        for id in ("b", "c", "a"):
+            await made(client, thread_id=id)
+        await client.turn({"thread_id": "c", "message": "Hi"})
+        messages = (await client.http.get(f"{PATH}/c/state")).json()["values"]["messages"]
+        some = {"select": ["thread_id"]}
+        for asked, ids in (
+            ({}, ["c", "a", "b"]),
+            ({"ids": ["a", "c", "none"]}, ["c", "a"]),
+            ({"sort_by": "created_at", "sort_order": "asc"}, ["b", "c", "a"]),
+            ({"sort_by": "thread_id"}, ["c", "b", "a"]),
+            ({"sort_by": "thread_id", "sort_order": "asc", "limit": 1, "offset": 1}, ["b"]),
+            ({"values": {"messages": messages}}, ["c"]),
+            ({"values": {"messages": []}}, ["a", "b"]),
+        ):
+            answer = await client.http.post(f"{PATH}/search", json={**asked, **some})
+            assert answer.json() == [{"thread_id": id} for id in ids]
+        page = await client.http.post(f"{PATH}/search", json={"limit": 2})
+        assert page.headers["x-pagination-next"] == "2"
+        ignored = await client.http.post(f"{PATH}/search", json={"extract": {"a": "values.a"}})
+        assert ignored.headers["x-turnstream-ignored"] == "extract"
+        count = await client.http.post(f"{PATH}/count", json={"values": {"messages": messages}})
+        assert count.json() == 1
+
+
+async def test_what_a_new_thread_cannot_have_is_said(tmp_path: Path) -> None:
+    async with serving(settings(tmp_path / "t.db")) as client:
+        steps = [{"updates": [{"values": {}, "as_node": "agent"}]}]
+        refused = await client.http.post(PATH, json={"supersteps": steps})
+        assert (refused.status_code, refused.json()["code"]) == (422, "unsupported_option")
+        kept = await client.http.post(PATH, json={"thread_id": "t1", "ttl": {"ttl": 60}})
+        assert kept.headers["x-turnstream-ignored"] == "ttl"
+        minimal = {"Prefer": "return=minimal"}
+        changed = await client.http.patch(f"{PATH}/t1", json={"metadata": {}}, headers=minimal)
+        assert (changed.status_code, changed.content) == (204, b"")

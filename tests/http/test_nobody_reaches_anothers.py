@@ -126,6 +126,11 @@ LANGGRAPH: Mapping[tuple[str, str], Mapping[str, Call]] = {
         "gated": Call(200, GATED),
         "live": Call(200, LIVE),
     },
+    ("POST", f"{LG}/state"): {
+        "message": Call(200, body={"values": HUMAN["input"]}),
+        "message to a live thread": Call(409, LIVE, body={"values": HUMAN["input"]}),
+        "nothing": Call(200, body={}),
+    },
     ("GET", f"{LG}/state/{{checkpoint_id}}"): {"first": Call(200)},
     ("POST", f"{LG}/state/checkpoint"): {
         "newest": Call(200, body={}),

@@ -308,11 +308,13 @@ EXAMPLES: Mapping[tuple[str, str], Mapping[str, Example]] = {
         "one with an id of the client's": Example(200),
         "one for a graph": Example(200),
         "an id that cannot be": Example(422, {"thread_id": "a b"}),
+        "one with steps": Example(422, {"supersteps": [{"updates": []}]}),
         "one for a graph that there is not": Example(404, {"metadata": {"graph_id": "none"}}),
     },
     ("POST", "/langgraph/threads/search"): {
         "a page": Example(200),
         "those of a graph": Example(200),
+        "the oldest": Example(200),
         "none at all": Example(422, {"limit": 0}),
     },
     ("POST", "/langgraph/threads/count"): {
@@ -338,6 +340,14 @@ EXAMPLES: Mapping[tuple[str, str], Mapping[str, Example]] = {
         "of a thread": Example(200, path=OF_THREAD),
         "of one that no run has begun": Example(200, path=NEW),
     },
+    ("POST", "/langgraph/threads/{thread_id}/state"): {
+        "a message": Example(200, path=OF_THREAD),
+        "nothing": Example(200, path=OF_THREAD),
+        "a result": Example(
+            422, {"values": {"messages": [{"type": "tool", "content": ""}]}}, path=OF_THREAD
+        ),
+        "a thread that there is not": Example(404, {"values": {}}, path=NEW),
+    },
     ("GET", "/langgraph/threads/{thread_id}/state/{checkpoint_id}"): {
         "ahead of the first message": Example(
             200, path={"thread_id": "{thread}", "checkpoint_id": "start"}
@@ -357,6 +367,7 @@ EXAMPLES: Mapping[tuple[str, str], Mapping[str, Example]] = {
         "of a thread": Example(200, path=OF_THREAD),
         "of one that no run has begun": Example(200, path=NEW),
         "before the first state": Example(200, path=OF_THREAD),
+        "the checkpoints": Example(200, path=OF_THREAD),
         "before none": Example(409, {"before": "after-x"}, path=OF_THREAD),
     },
     ("POST", "/langgraph/threads/{thread_id}/runs/stream"): {

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from turnstream.server.formats.langgraph.api.threads import history_json
+from turnstream.server.formats.langgraph.api.states import HistoryQuery, history_json
 from turnstream.server.formats.langgraph.snapshot import SavedThread
 
 Path = tuple[str, ...]
@@ -32,7 +32,8 @@ async def history(paths: Sequence[Path], limit: int = 1000) -> list[dict[str, An
             messages = [{"id": id} for id in path]
             yield SavedThread("t", (), messages, head=str(place) if place else None)
 
-    states: list[dict[str, Any]] = json.loads(await history_json(branches(), limit, None, ""))
+    query = HistoryQuery(limit)
+    states: list[dict[str, Any]] = json.loads(await history_json(branches(), query, ""))
     return states
 
 

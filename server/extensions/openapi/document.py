@@ -24,6 +24,7 @@ from turnstream.server.formats.body_schemas import Schema, Served, an_object, ch
 from turnstream.server.formats.graph_values import ToolNames
 from turnstream.server.formats.langgraph import schemas as langgraph
 from turnstream.server.formats.langgraph.api import ApiKeyHeader
+from turnstream.server.formats.langgraph.options import OMITTED
 from turnstream.server.formats.metadata_schemas import INTERRUPT, any_of
 from turnstream.server.http import operations as vocabulary
 from turnstream.server.http.authenticated import Authenticated
@@ -306,7 +307,7 @@ def _components(subject: Subject) -> dict[str, Schema]:
         **_of_formats(subject),
         "Confirmation": body_schemas.closed_object(["confirm"], confirm={"const": subject.caller}),
         "Interrupt": INTERRUPT,
-        "LangGraph.AnyMetadata": any_of(langgraph.OMITTED, {"type": "object"}),
+        "LangGraph.AnyMetadata": any_of(OMITTED, {"type": "object"}),
         "LangGraph.Before": any_of(checkpoint_id, configured, bare),
         "LangGraph.Values": langgraph.values(),
         "NotBlank": {"type": "string", "pattern": body_schemas.NOT_BLANK},

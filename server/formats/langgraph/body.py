@@ -46,6 +46,7 @@ from turnstream.server.formats.fields import BodyLimits, Fields, Text, read, sho
 from turnstream.server.formats.graph_values import Answers, Values, refuse_native
 from turnstream.server.formats.langchain_messages import Json
 from turnstream.server.formats.langgraph import snapshot
+from turnstream.server.formats.langgraph.options import refused
 from turnstream.server.formats.langgraph.stream import ALL_MODES, wanted_modes
 from turnstream.server.formats.tool_fields import CallId, value_of
 from turnstream.server.turns.messages import ToolCall
@@ -55,9 +56,12 @@ from turnstream.server.turns.requests import (
     GraphValues,
     InvalidRequest,
     Resume,
+    StateUpdate,
+    TextContent,
     ToolAnswer,
     TurnRequest,
     UserMessage,
+    WrittenMessage,
 )
 from turnstream.server.turns.told_thread import calls_of
 
@@ -65,8 +69,8 @@ OF_THE_THREAD = ("thread_id", "checkpoint_id", "checkpoint_ns", "checkpoint_map"
 """Keys of `configurable` that have no effect there."""
 RESERVED = "__pregel_"
 """Prefix of the keys of `configurable` that are LangGraph's own, which clients send back."""
-OMITTED: dict[str, Any] = {"enum": [None, False, 0, "", [], {}]}
-"""The schema of a key that is as good as missing, where every other value is refused."""
+ALL_MESSAGES = "__remove_all__"
+"""The id of LangGraph's message that removes all others."""
 MADE_UP = "do-not-render-"
 """Prefix of the ids of tool messages with which agent-chat-ui closes calls."""
 
@@ -144,12 +148,7 @@ class CallAnswer(Fields):
     status: Any = None
 
 
-def _omitted(value: Any) -> None:
-    if value:
-        raise fields.Fault("unsupported_option", "is not supported: leave it out.")
-
-
-Refused = Annotated[Any, AfterValidator(_omitted), WithJsonSchema(OMITTED)]
+Refused = Annotated[Any, *refused()]
 
 
 class RunCommand(Fields):
@@ -347,6 +346,65 @@ def with_assistant(
     )
     ignored = [*asked.ignored, *without_effect(config, RunConfig, "assistant.config.")]
     return replace(asked, request=replace(asked.request, values=values), ignored=ignored)
+
+
+def state_update(
+    values: Any,
+    thread: snapshot.SavedThread,
+    place: str | None,
+    as_node: str | None,
+    limits: BodyLimits,
+) -> TurnRequest:
+    """Make a change of a thread's state a request; `place` is the checkpoint of the state. Raises
+    InvalidRequest."""
+    listed = values if isinstance(values, list) else [values or {}]
+    count = len(thread.messages) if place is None else snapshot.boundary(thread.messages, place)
+    known = {one["id"]: one for one in thread.messages[:count]}
+    removed, written = list[str](), list[WrittenMessage]()
+    for one in (one for some in listed for one in input_messages(some.get("messages"), limits)):
+        if one.kind == "remove" and one.id is not None:
+            removed += known if one.id == ALL_MESSAGES else [one.id]
+        elif one.id not in known or _differs(one, known[one.id]):
+            written.append(_written(one, limits))
+    further = {key: value for some in listed for key, value in some.items() if key != "messages"}
+    branch = None
+    if count < len(thread.messages):
+        branch = _branch(thread.messages, count, edits=True)
+    return TurnRequest(
+        thread_id=thread.thread_id,
+        update=StateUpdate(tuple(written), tuple(removed), as_node),
+        values=read(Values, {"input": further}, limits).graph_values,
+        branch=branch,
+        head=thread.head,
+        must_exist=True,
+    )
+
+
+def _differs(one: InputMessage, shown: Json) -> bool:
+    """Compare a message with the one of its id that clients see: one of a tool is never changed."""
+    if one.kind != shown["type"]:
+        return True
+    given = one.fields.get("content")
+    return one.kind != "tool" and given is not None and given != shown["content"]
+
+
+def _written(one: InputMessage, limits: BodyLimits) -> WrittenMessage:
+    """Raises InvalidRequest."""
+    if one.kind not in ("human", "ai") or one.fields.get("tool_calls"):
+        raise InvalidRequest(
+            "unsupported_message",
+            f"{one.where} is of the type {shown(one.kind)} or has tool calls: a client writes "
+            "messages of the user and of the model, without tool calls.",
+        )
+    said = read(HumanMessage, one.fields, limits, one.where)
+    parts = content.one_message([said.content], limits).content
+    if one.kind == "human":
+        return WrittenMessage("user", parts, said.id)
+    if not all(isinstance(part, TextContent) for part in parts):
+        raise InvalidRequest(
+            "unsupported_message", f"{one.where} is of the model and has images: send text."
+        )
+    return WrittenMessage("assistant", parts, one.id)
 
 
 def turn_request(asked: Submission, thread: snapshot.SavedThread, graph: str | None) -> TurnRequest:

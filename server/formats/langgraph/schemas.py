@@ -20,7 +20,6 @@ from turnstream.server.turns.terms import FinishReason
 
 MODELS = (body.RunBody, body.StatelessRunBody, body.RunMetadata, body.HumanMessage, body.CallAnswer)
 _OBJECT: Schema = {"type": "object"}
-OMITTED: Schema = body.OMITTED
 CHECKPOINT_ID: Schema = nullable(TEXT)
 
 
@@ -207,7 +206,11 @@ def components() -> dict[str, Schema]:
         "LangGraph.Checkpoint": record(
             thread_id=TEXT, checkpoint_ns={"const": ""}, checkpoint_id=TEXT
         ),
-        "LangGraph.State": _STATE,
+        "LangGraph.SomeState": described(
+            body_schemas.an_object((), **_STATE["properties"]) | {"additionalProperties": False},
+            "All keys, or those of `select`.",
+        ),
+        "LangGraph.Updated": any_of(record(checkpoint=ref("LangGraph.Checkpoint")), _STATE),
         "LangGraph.Metadata": described(
             {**_OBJECT, "properties": {"graph_id": TEXT, "assistant_id": TEXT}},
             "What clients keep with the thread; `graph_id` and `assistant_id` are the server's.",

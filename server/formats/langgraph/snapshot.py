@@ -206,6 +206,11 @@ class SavedThread:
     head: str | None = None
     """The last checkpoint of a branch that the thread has left, as LangGraph names it."""
 
+    @property
+    def values(self) -> Json:
+        """The state, as clients see it."""
+        return {**(self.graph_state or {}), "messages": self.messages}
+
 
 def checkpoints(messages: Sequence[Json]) -> list[tuple[str, int]]:
     """List the states, the newest first: the checkpoint's id, and the number of messages."""
@@ -236,12 +241,17 @@ def state(thread: SavedThread, count: int, created_at: str) -> Json:
     return {
         "next": [task["name"] for task in tasks if task["error"] is None],
         "tasks": tasks,
-        "metadata": {"step": count - 1, "source": "loop"},
+        "metadata": metadata(count),
         "created_at": created_at,
-        "checkpoint": _checkpoint(thread, count),
-        "parent_checkpoint": _checkpoint(thread, count - 1) if count else None,
+        "checkpoint": checkpoint(thread, count),
+        "parent_checkpoint": checkpoint(thread, count - 1) if count else None,
         "interrupts": [one for task in tasks for one in task["interrupts"]],
     }
+
+
+def metadata(count: int) -> Json:
+    """The metadata of the state after the first `count` messages."""
+    return {"step": count - 1, "source": "loop"}
 
 
 def empty_state() -> Json:
@@ -250,7 +260,7 @@ def empty_state() -> Json:
     return {"values": {"messages": []}, "next": [], "tasks": [], **nothing, "interrupts": []}
 
 
-def _checkpoint(thread: SavedThread, count: int) -> Json:
+def checkpoint(thread: SavedThread, count: int) -> Json:
     id = f"{_AFTER}{thread.messages[count - 1]['id']}" if count else START
     return {"thread_id": thread.thread_id, "checkpoint_ns": "", "checkpoint_id": id}
 

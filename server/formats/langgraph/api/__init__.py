@@ -39,6 +39,13 @@ from turnstream.server.formats.langgraph.api.runs import (
     wait_for_run,
     wait_for_stateless_run,
 )
+from turnstream.server.formats.langgraph.api.states import (
+    get_history,
+    get_state,
+    get_state_at,
+    get_state_of_checkpoint,
+    update_state,
+)
 from turnstream.server.formats.langgraph.api.store import (
     delete_item,
     get_item,
@@ -50,10 +57,6 @@ from turnstream.server.formats.langgraph.api.threads import (
     count_threads,
     create_thread,
     delete_thread,
-    get_history,
-    get_state,
-    get_state_at,
-    get_state_of_checkpoint,
     get_thread,
     search_threads,
     update_thread,
@@ -110,7 +113,7 @@ ROUTES = (
     _route("/threads/search", post=search_threads, reads=True),
     _route("/threads/count", post=count_threads, reads=True),
     _route("/threads/{thread_id}", get=get_thread, patch=update_thread, delete=delete_thread),
-    _route("/threads/{thread_id}/state", get=get_state),
+    _route("/threads/{thread_id}/state", get=get_state, post=update_state),
     _route("/threads/{thread_id}/state/checkpoint", post=get_state_of_checkpoint, reads=True),
     _route("/threads/{thread_id}/state/{checkpoint_id}", get=get_state_at),
     _route("/threads/{thread_id}/history", post=get_history, reads=True),

@@ -54,7 +54,8 @@ async def read_body(
     InvalidRequest."""
 
     def reading(body: Any) -> tuple[AnyFields, Sequence[str]]:
-        return fields.read(model, body, request.state["body_limits"]), without_effect(body, model)
+        asked = fields.read(model, body, request.state["body_limits"])
+        return asked, [key for key in without_effect(body, model) if body[key]]
 
     (asked, ignored), _ = await request.state["bodies"].read(request, reading)
     return asked, chat.ignored_header(ignored)

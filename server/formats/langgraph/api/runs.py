@@ -20,13 +20,8 @@ from turnstream.server.formats.langchain_messages import Json
 from turnstream.server.formats.langgraph import WIRE_FORMAT, snapshot, stream
 from turnstream.server.formats.langgraph.api.assistants import FoundAssistant, find_assistant
 from turnstream.server.formats.langgraph.api.bodies import Nothing
-from turnstream.server.formats.langgraph.api.threads import (
-    STATUSES,
-    RunStatus,
-    branch_at,
-    find_thread,
-    new_thread_id,
-)
+from turnstream.server.formats.langgraph.api.states import branch_at, find_thread
+from turnstream.server.formats.langgraph.api.threads import STATUSES, RunStatus, new_thread_id
 from turnstream.server.formats.langgraph.snapshot import SavedThread
 from turnstream.server.formats.metadata import given
 from turnstream.server.http import chat, operations
@@ -490,9 +485,8 @@ async def result_json(
         thread = found.thread
         error = _failure(thread) if found.entry.run_state == "failed" else None
     asked = snapshot.open_interrupts(thread.turns, thread.interrupts)
-    values = {**(thread.graph_state or {}), "messages": thread.messages}
     beside = given(__interrupt__=asked, __error__=error)
-    return await beside_loop(len(thread.turns), lambda: as_json({**values, **beside}))
+    return await beside_loop(len(thread.turns), lambda: as_json({**thread.values, **beside}))
 
 
 async def _told_thread(

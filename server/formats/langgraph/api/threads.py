@@ -1,14 +1,8 @@
-"""LangGraph SDK: threads with their states and their history.
-
-The state of a thread without a run is empty, as that of a thread that is not there: clients also
-name threads that nobody has made yet.
-"""
+"""LangGraph SDK: threads."""
 
 import secrets
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping, Sequence
-from contextlib import aclosing
-from functools import partial
-from typing import Annotated, Any, Literal, NamedTuple, NotRequired
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, Literal, NotRequired
 
 from pydantic import Field
 from starlette.responses import JSONResponse, Response
@@ -20,19 +14,26 @@ from turnstream.server.formats.langgraph import snapshot
 from turnstream.server.formats.langgraph.api.assistants import graph_named
 from turnstream.server.formats.langgraph.api.bodies import (
     LISTED,
+    MAX_LISTED,
     MAX_SEARCHED,
     METADATA,
+    NEXT,
     Limit,
     Nothing,
     Offset,
+    Order,
+    Select,
     has,
+    read_body,
+    selected,
+    some_of,
 )
-from turnstream.server.formats.langgraph.snapshot import SavedThread, checkpoints
-from turnstream.server.http import operations
-from turnstream.server.http.operations import Answer, Operation, component, says
+from turnstream.server.formats.langgraph.api.states import find_thread, state_response
+from turnstream.server.formats.langgraph.options import refused
+from turnstream.server.http import chat, operations
+from turnstream.server.http.operations import Answer, Operation, Parameter, component, says
 from turnstream.server.http.problems import Problem, unknown_thread
 from turnstream.server.http.state import ApiRequest, owner, principal, thread_key
-from turnstream.server.http.thread_json import as_json, written
 from turnstream.server.storage.interfaces import ThreadEntry, ThreadRunState
 from turnstream.server.storage.thread_metadata import (
     MAX_METADATA_CHARS,
@@ -42,161 +43,16 @@ from turnstream.server.storage.thread_metadata import (
 )
 from turnstream.server.turns import problem_codes
 from turnstream.server.turns.header import ThreadKey
-from turnstream.server.turns.messages import Turn
 from turnstream.server.turns.problem_codes import STORAGE, pick
 from turnstream.server.turns.requests import InvalidRequest
-from turnstream.tools.threads import beside_loop
-
-MAX_HISTORY_BYTES = 20_000_000
-"""The size of a history, whose states each have all messages up to a boundary. Older states are
-left out."""
-
-
-class Found(NamedTuple):
-    entry: ThreadEntry
-    thread: SavedThread
-
-
-def new_thread_id() -> str:
-    return f"thread_{secrets.token_hex(10)}"
-
-
-async def find_thread(request: ApiRequest, key: ThreadKey | None = None) -> Found | None:
-    """Load the thread, by default that of the address, as of one moment, a live run as far as it
-    goes: once more if a run began or ended meanwhile. None: there is no such thread."""
-    store, key = request.state["store"], key or thread_key(request)
-    entry = await store.get(key)
-    while entry is not None:
-        thread = await _read(request, key, entry)
-        again = await store.get(key)
-        if again == entry:
-            return Found(entry, thread)
-        entry = again
-    return None
-
-
-async def _read(request: ApiRequest, key: ThreadKey, entry: ThreadEntry) -> SavedThread:
-    reader, id = request.state["reader"], key.thread_id
-    live = await reader.find(key, entry.run_id) if entry.run_state == "live" else None
-    if live is not None:
-        told = await reader.progress(live)
-        show = partial(_shown, id, told.turns, graph_state=told.graph_state)
-        return await beside_loop(len(told.turns), show)
-    saved = await reader.state(key, entry.graph)
-    rest = {"interrupts": saved.interrupts, "graph_state": saved.graph_state}
-    return await beside_loop(len(saved.messages), lambda: _shown(id, reader.shown(saved), **rest))
-
-
-def _shown(thread_id: str, turns: Sequence[Turn], **rest: Any) -> SavedThread:
-    return SavedThread(thread_id, turns, snapshot.messages(turns), **rest)
-
-
-async def branch_at(request: ApiRequest, found: Found, checkpoint_id: str) -> SavedThread:
-    """Find the checkpoint in the thread, or in a branch that it has left. Raises InvalidRequest if
-    none has it."""
-    async with aclosing(branches_of(request, found)) as branches:
-        async for branch in branches:
-            if checkpoint_id in dict(checkpoints(branch.messages)):
-                return branch
-    raise snapshot.unknown_checkpoint(checkpoint_id)
-
-
-async def branches_of(request: ApiRequest, found: Found) -> AsyncGenerator[SavedThread]:
-    """The thread, then the branches that it has left; these are read when they are asked for."""
-    (entry, thread), reader = found, request.state["reader"]
-    yield thread
-    left = reader.left_branches(thread_key(request), entry.graph)
-    async with aclosing(left) as branches:
-        async for head, turns in branches:
-            show = partial(_shown, thread.thread_id, turns, head=head)
-            yield await beside_loop(len(turns), show)
-
-
-async def history_json(
-    branches: AsyncIterator[SavedThread], limit: int, before: str | None, created_at: str
-) -> bytes:
-    """List at most `limit` states: those of the first branch, then the new states of each further
-    branch. With `before`, the list begins after the state of that checkpoint; without it, the
-    states have the order in which clients find where a message is first seen. A branch that goes on
-    where the thread ends is left out: clients would take it for the thread.
-
-    Raises InvalidRequest if no state has the checkpoint `before`.
-    """
-    known, pieces, size = set[str](), dict[str, bytes](), 0
-    paths: list[list[str]] = []
-    is_behind = before is None
-    async for thread in branches:
-        states = checkpoints(thread.messages)
-        path = [id for id, _ in states][::-1]
-        if paths and paths[0][-1] in path:
-            continue
-        paths.append(path)
-        # All branches that have a message have the same messages before it.
-        new = [(id, count) for id, count in states if id not in known]
-        known.update(path)
-        if not is_behind:
-            ids = [id for id, _ in new]
-            is_behind = before in ids
-            new = new[ids.index(before) + 1 :] if before in ids else []
-        texts = await written(thread.messages if new else ())
-        light = await beside_loop(len(texts), partial(_light, thread.messages, texts))
-        for id, count in new[: limit - len(pieces)]:
-            shown = texts if count == len(texts) else light[:count]
-            piece = _with_values(thread, shown, snapshot.state(thread, count, created_at))
-            size += len(piece)
-            if pieces and size > MAX_HISTORY_BYTES:
-                break
-            pieces[id] = piece
-        if len(pieces) == limit or size > MAX_HISTORY_BYTES:
-            break
-    if before is not None and not is_behind:
-        raise snapshot.unknown_checkpoint(before)
-    ids = [*pieces] if before is not None else _ancestors_last(pieces, paths)
-    return b"[" + b",".join(pieces[id] for id in ids) + b"]"
-
-
-def _light(messages: Sequence[Any], texts: Sequence[bytes]) -> Sequence[bytes]:
-    """The texts of messages, without their images."""
-    pairs = zip(messages, texts, strict=False)
-    smaller = [(snapshot.without_images(message), message, text) for message, text in pairs]
-    return [text if light is message else as_json(light) for light, message, text in smaller]
-
-
-def _ancestors_last(ids: Iterable[str], paths: Sequence[Sequence[str]]) -> list[str]:
-    """Order the states so that each comes after its descendants; of two siblings, the one of the
-    earlier branch comes first. `paths` are the branches, each from its beginning.
-
-    `useStream` takes the last state that has a message for the one that it is first seen in, and
-    the first that follows a state for the way to the thread as it is.
-    """
-    first = {id: place for place, path in [*enumerate(paths)][::-1] for id in path}
-    in_order = sorted(paths, key=lambda path: [first[id] for id in path])
-    listed = [id for path in in_order for id in reversed(path)]
-    last = {id: place for place, id in enumerate(listed)}
-    return sorted(ids, key=last.__getitem__)
-
-
-async def _state_response(thread: SavedThread, count: int, rest: Mapping[str, Any]) -> Response:
-    """Answer with one object: the `values` after the first `count` messages, and `rest`."""
-    body = _with_values(thread, await written(thread.messages[:count]), rest)
-    return Response(body, media_type=operations.JSON)
-
-
-def _with_values(thread: SavedThread, texts: Sequence[bytes], rest: Mapping[str, Any]) -> bytes:
-    """Write a state whose messages are these; only the newest one has the graph's own values."""
-    is_newest = len(texts) == len(thread.messages) and not thread.head
-    own = thread.graph_state if is_newest else None
-    members = (b",", as_json(own)[1:-1]) if own else ()
-    values = b"".join((b'{"messages":[', b",".join(texts), b"]", *members, b"}"))
-    return b"".join((b'{"values":', values, b",", as_json(rest)[1:]))
-
 
 ThreadStatus = Literal["idle", "busy", "interrupted", "error"]
 RunStatus = Literal["running", "success", "interrupted", "error"]
-State = Annotated[Mapping[str, Any], component("LangGraph.State")]
 Interrupts = list[Annotated[Mapping[str, Any], component("LangGraph.Interrupt")]]
 
 PAGE_SIZE = 100
+MAX_LOADED = 200
+"""Threads that one search loads, to compare their values."""
 _GRAPH_KEYS = ("graph_id", "assistant_id")
 """The keys of a thread's metadata that name its graph."""
 STATUSES: Mapping[ThreadRunState, tuple[ThreadStatus, RunStatus]] = {
@@ -208,6 +64,18 @@ STATUSES: Mapping[ThreadRunState, tuple[ThreadStatus, RunStatus]] = {
     "interrupted": ("idle", "error"),
 }
 """By the state of a thread's last run: the status of the thread, and of the run."""
+SortBy = Literal["thread_id", "status", "created_at", "updated_at", "state_updated_at"]
+_SORTED: Mapping[SortBy, Callable[[ThreadEntry], str]] = {
+    "thread_id": lambda entry: entry.id,
+    "status": lambda entry: STATUSES[entry.run_state][0],
+    "created_at": lambda entry: entry.created_at,
+    "updated_at": lambda entry: entry.updated_at,
+    "state_updated_at": lambda entry: entry.updated_at,
+}
+
+
+def new_thread_id() -> str:
+    return f"thread_{secrets.token_hex(10)}"
 
 
 class LangGraphBareThreadJson(TypedDict):
@@ -241,9 +109,6 @@ class LangGraphThreadEntryJson(LangGraphBareThreadJson):
     values: Annotated[LangGraphTitleJson, says("The title as the first message.")]
 
 
-_STATE = Answer("The state; an empty one while no run has begun the thread.", "LangGraph.State")
-
-
 class GraphMetadata(Fields):
     graph_id: Text | None = None
 
@@ -251,6 +116,7 @@ class GraphMetadata(Fields):
 class LangGraphNewThreadBody(Fields):
     thread_id: Annotated[fields.ThreadId, component("ThreadId")] | None = None
     if_exists: Annotated[Any, says("With `do_nothing` an existing thread is the answer.")] = None
+    supersteps: Annotated[Any, *refused("make the thread, then update its state")] = None
     metadata: Annotated[
         dict[str, Any] | None,
         *METADATA,
@@ -267,6 +133,17 @@ class LangGraphThreadChangesBody(Fields):
 
 class LangGraphCountBody(Fields):
     status: Annotated[Any, says("`idle`, `busy`, `interrupted` or `error`.")] = None
+    ids: (
+        Annotated[
+            list[Text], Field(max_length=MAX_LISTED), fields.FirstFault(), says("Ids of threads.")
+        ]
+        | None
+    ) = None
+    values: Annotated[
+        dict[str, Any] | None,
+        *METADATA,
+        says(f"Values of a thread's state. The newest {MAX_LOADED} that match else are compared."),
+    ] = None
     metadata: Annotated[
         dict[str, Any] | None,
         *METADATA,
@@ -277,36 +154,18 @@ class LangGraphCountBody(Fields):
 class LangGraphSearchBody(LangGraphCountBody):
     limit: Limit | None = None
     offset: Offset | None = None
-
-
-class Checkpoint(Fields):
-    checkpoint_id: Text | None = None
-
-
-class LangGraphStateBody(Fields):
-    checkpoint: Checkpoint | None = None
-
-
-class LangGraphHistoryBody(Fields):
-    limit: Limit | None = None
-    before: Annotated[
-        Any, component("LangGraph.Before"), says("A checkpoint: the states before it.")
-    ] = None
-
-    @property
-    def before_id(self) -> str | None:
-        """Raises InvalidRequest."""
-        before = self.before
-        place = before if isinstance(before, dict) else {"checkpoint_id": before}
-        return read(Checkpoint, place.get("configurable", place), None, "before").checkpoint_id
+    sort_by: Annotated[SortBy, fields.Otherwise("invalid_body")] | None = None
+    sort_order: Order | None = None
+    select: Select | None = None
 
 
 @Operation(
     "langgraphCreateThread",
-    Answer("The thread.", LangGraphThreadJson),
+    Answer("The thread.", LangGraphThreadJson, may_have=(chat.IGNORED,)),
     problem_codes.CAPACITY
     | STORAGE
     | pick("invalid_body", "invalid_thread_id", "thread_exists", "assistant_not_found")
+    | pick("unsupported_option")
     | pick("limit_exceeded", "invalid_text", "invalid_json_value", "value_too_long"),
     body=LangGraphNewThreadBody,
     examples={
@@ -320,8 +179,7 @@ async def create_thread(request: ApiRequest) -> Response:
 
     Runs that name no graph begin on the graph of `metadata`, runs that name another on theirs.
     """
-    reading = partial(read, LangGraphNewThreadBody, limits=request.state["body_limits"])
-    asked, _ = await request.state["bodies"].read(request, reading)
+    asked, headers = await read_body(request, LangGraphNewThreadBody)
     id = asked.thread_id or new_thread_id()
     given = asked.metadata or {}
     named = read(GraphMetadata, given, None, "metadata").graph_id
@@ -331,33 +189,39 @@ async def create_thread(request: ApiRequest) -> Response:
         _check_size(given)
         entry = await request.state["runs"].create(principal(request), id, graph)
         kept = await _merge(request, id, given) if given else {}
-        return JSONResponse({**_thread(request, entry, kept), "interrupts": {}, "values": None})
+        made = {**_thread(request, entry, kept), "interrupts": {}, "values": None}
+        return JSONResponse(made, headers=headers)
     if asked.if_exists != "do_nothing":
         raise Problem(409, "thread_exists", f"There is a thread {id!r} already.")
     kept = await _kept(request, id)
-    return JSONResponse({**_thread(request, entry, kept), "interrupts": {}})
+    return JSONResponse({**_thread(request, entry, kept), "interrupts": {}}, headers=headers)
 
 
 @Operation(
     "langgraphUpdateThread",
-    Answer("The thread.", LangGraphThreadJson),
+    {
+        200: Answer("The thread.", LangGraphThreadJson, may_have=(chat.IGNORED,)),
+        204: Answer("With `Prefer: return=minimal`.", may_have=(chat.IGNORED,)),
+    },
     STORAGE
     | pick("invalid_body", "invalid_json_value", "invalid_text", "value_too_long")
     | pick("thread_not_found"),
+    headers={"Prefer": Parameter("`return=minimal`: the answer has no body.")},
     body=LangGraphThreadChangesBody,
     examples={"a value": {"metadata": {"topic": "tides"}}, "nothing": {}},
 )
 async def update_thread(request: ApiRequest) -> Response:
     """Change the metadata of a thread: what it does not name stays."""
     key = thread_key(request)
-    reading = partial(read, LangGraphThreadChangesBody, limits=request.state["body_limits"])
-    asked, _ = await request.state["bodies"].read(request, reading)
+    asked, headers = await read_body(request, LangGraphThreadChangesBody)
     await _merge(request, key.thread_id, asked.metadata or {})
     entry = await request.state["store"].get(key)
     if entry is None:
         raise unknown_thread(key)
+    if request.headers.get("prefer", "").strip().lower() == "return=minimal":
+        return Response(status_code=204, headers=headers)
     kept = await _kept(request, key.thread_id)
-    return JSONResponse({**_thread(request, entry, kept), "interrupts": {}})
+    return JSONResponse({**_thread(request, entry, kept), "interrupts": {}}, headers=headers)
 
 
 async def _kept(request: ApiRequest, thread_id: str) -> Metadata:
@@ -396,66 +260,96 @@ def _too_large() -> InvalidRequest:
 
 @Operation(
     "langgraphSearchThreads",
-    Answer("The threads that match.", list[LangGraphThreadEntryJson]),
-    STORAGE | pick("invalid_body", "invalid_limit"),
+    Answer(
+        "The threads that match.",
+        list[some_of(LangGraphThreadEntryJson)],  # type: ignore[misc]
+        may_have=(NEXT, chat.IGNORED),
+    ),
+    STORAGE | pick("invalid_body", "invalid_text", "invalid_limit"),
     body=LangGraphSearchBody,
     examples={
         "a page": {"limit": 10, "offset": 0, "status": "idle"},
         "those of a graph": {"metadata": {"graph_id": "chat"}},
+        "the oldest": {"sort_by": "created_at", "sort_order": "asc", "select": ["thread_id"]},
     },
 )
 async def search_threads(request: ApiRequest) -> Response:
-    """List threads, newest first."""
-    asked, _ = await request.state["bodies"].read(request, partial(read, LangGraphSearchBody))
-    limit, offset = asked.limit or LISTED, asked.offset or 0
-    found = (await _matching(request, asked, offset + limit))[offset : offset + limit]
-    kept = await request.state["store"].metadata(owner(request), [entry.id for entry in found])
-    return JSONResponse([_listed(request, one, kept.get(one.id, {})) for one in found])
+    """List threads, by their last activity, newest first.
+
+    `X-Pagination-Next` is the `offset` of the next page, if there is one.
+    """
+    asked, headers = await read_body(request, LangGraphSearchBody)
+    start = asked.offset or 0
+    end = start + (asked.limit or LISTED)
+    found = await _matching(request, asked, MAX_SEARCHED if asked.sort_by else end + 1)
+    if (by := asked.sort_by) is not None:
+        key, is_falling = _SORTED[by], asked.sort_order != "asc"
+        found.sort(key=lambda one: (key(one), one.id), reverse=is_falling)
+    if end < len(found):
+        headers[NEXT] = str(end)
+    page = found[start:end]
+    kept = await request.state["store"].metadata(owner(request), [entry.id for entry in page])
+    listed = [_listed(request, one, kept.get(one.id, {})) for one in page]
+    return JSONResponse([selected(one, asked.select) for one in listed], headers=headers)
 
 
 @Operation(
     "langgraphCountThreads",
-    Answer(f"The number of threads that match, of the newest {MAX_SEARCHED}.", int),
-    STORAGE | pick("invalid_body"),
+    Answer(
+        f"The number of threads that match, of the newest {MAX_SEARCHED}.",
+        int,
+        may_have=(chat.IGNORED,),
+    ),
+    STORAGE | pick("invalid_body", "invalid_text"),
     body=LangGraphCountBody,
     examples={"all": {}, "those that wait": {"status": "interrupted"}},
 )
 async def count_threads(request: ApiRequest) -> Response:
     """Count threads."""
-    asked, _ = await request.state["bodies"].read(request, partial(read, LangGraphCountBody))
-    return JSONResponse(len(await _matching(request, asked, MAX_SEARCHED)))
+    asked, headers = await read_body(request, LangGraphCountBody)
+    found = await _matching(request, asked, MAX_SEARCHED)
+    return JSONResponse(len(found), headers=headers)
 
 
 async def _matching(request: ApiRequest, asked: LangGraphCountBody, most: int) -> list[ThreadEntry]:
     """Find the newest threads that a body asks for, `most` of them or some more."""
-    graphs, status = request.state["graphs"], asked.status
+    graphs, store = request.state["graphs"], request.state["store"]
     # None stands for what no thread has.
     given = asked.metadata or {}
-    wanted = {
+    graph = {
         graphs.find(value) if isinstance(value, str) else None
         for name, value in given.items()
         if name in _GRAPH_KEYS
     }
     kept = {name: value for name, value in given.items() if name not in _GRAPH_KEYS}
-    if len(wanted) > 1 or None in wanted:
+    if len(graph) > 1 or None in graph:
         return []
-    found, cursor = list[ThreadEntry](), None
+    found, cursor, loads = list[ThreadEntry](), None, MAX_LOADED
     for _ in range(MAX_SEARCHED // PAGE_SIZE):
-        page = await request.state["store"].page(owner(request), PAGE_SIZE, cursor)
-        matching = list[ThreadEntry]()
-        for entry in page.entries:
-            is_of_graph = not wanted or graphs.name_of(entry) in wanted
-            if is_of_graph and status in (None, STATUSES[entry.run_state][0]):
-                matching.append(entry)
+        page = await store.page(owner(request), PAGE_SIZE, cursor)
+        matching = [
+            entry
+            for entry in page.entries
+            if (not graph or graphs.name_of(entry) in graph)
+            and asked.status in (None, STATUSES[entry.run_state][0])
+            and (asked.ids is None or entry.id in asked.ids)
+        ]
         if kept:
-            ids = [entry.id for entry in matching]
-            theirs = await request.state["store"].metadata(owner(request), ids)
+            theirs = await store.metadata(owner(request), [entry.id for entry in matching])
             matching = [one for one in matching if has(theirs.get(one.id), kept)]
+        if asked.values:
+            matching, loads = matching[:loads], loads - len(matching)
+            matching = [one for one in matching if await _has_values(request, one, asked.values)]
         found += matching
         cursor = page.cursor
-        if not cursor or len(found) >= most:
+        if not cursor or len(found) >= most or loads <= 0:
             break
     return found
+
+
+async def _has_values(request: ApiRequest, entry: ThreadEntry, values: Metadata) -> bool:
+    found = await find_thread(request, ThreadKey(owner(request), entry.id))
+    return found is not None and has(found.thread.values, values)
 
 
 @Operation(
@@ -472,7 +366,7 @@ async def get_thread(request: ApiRequest) -> Response:
     asked = snapshot.open_interrupts(thread.turns, thread.interrupts) or []
     kept = await _kept(request, entry.id)
     rest = {**_thread(request, entry, kept), "interrupts": {one["id"]: [one] for one in asked}}
-    return await _state_response(thread, len(thread.messages), rest)
+    return await state_response(thread, len(thread.messages), rest)
 
 
 @Operation("langgraphDeleteThread", {204: Answer("There is no such thread, or no more.")}, STORAGE)
@@ -483,70 +377,6 @@ async def delete_thread(request: ApiRequest) -> Response:
     """
     await request.state["runs"].delete(thread_key(request), at_once=True)
     return Response(status_code=204)
-
-
-@Operation("langgraphGetState", _STATE, STORAGE)
-async def get_state(request: ApiRequest) -> Response:
-    """Load the newest state of a thread."""
-    return await _state_at(request, None)
-
-
-async def _state_at(request: ApiRequest, checkpoint_id: str | None) -> Response:
-    """The state of a checkpoint; None: the newest."""
-    found = await find_thread(request)
-    if found is None or not found.entry.run_id:
-        return JSONResponse(snapshot.empty_state())
-    entry, thread = found
-    count = len(thread.messages)
-    if checkpoint_id is not None:
-        thread = await branch_at(request, found, checkpoint_id)
-        count = snapshot.boundary(thread.messages, checkpoint_id)
-    return await _state_response(thread, count, snapshot.state(thread, count, entry.updated_at))
-
-
-@Operation("langgraphGetStateAt", _STATE, STORAGE | pick("unknown_checkpoint"))
-async def get_state_at(request: ApiRequest) -> Response:
-    """Load the state of a checkpoint."""
-    return await _state_at(request, request.path_params["checkpoint_id"])
-
-
-@Operation(
-    "langgraphPostState",
-    _STATE,
-    STORAGE | pick("invalid_body", "invalid_text", "unknown_checkpoint"),
-    body=LangGraphStateBody,
-    examples={"the newest": {}, "of a checkpoint": {"checkpoint": {"checkpoint_id": "start"}}},
-)
-async def get_state_of_checkpoint(request: ApiRequest) -> Response:
-    """Load the state of the checkpoint that the body names, or the newest."""
-    asked, _ = await request.state["bodies"].read(request, partial(read, LangGraphStateBody))
-    return await _state_at(request, asked.checkpoint.checkpoint_id if asked.checkpoint else None)
-
-
-@Operation(
-    "langgraphGetHistory",
-    Answer("A state for each message, and one ahead of all.", list[State]),
-    STORAGE | pick("invalid_body", "invalid_text", "invalid_limit", "unknown_checkpoint"),
-    body=LangGraphHistoryBody,
-    examples={
-        "of a thread": {"limit": 10},
-        "of one that no run has begun": {},
-        "before the first state": {"before": {"checkpoint_id": "start"}},
-    },
-)
-async def get_history(request: ApiRequest) -> Response:
-    """List the states of a thread, newest first.
-
-    Those of branches that were left come before the states that both branches have.
-    """
-    asked, _ = await request.state["bodies"].read(request, partial(read, LangGraphHistoryBody))
-    limit, before = asked.limit or LISTED, asked.before_id
-    found = await find_thread(request)
-    if found is None or not found.entry.run_id:
-        return JSONResponse([])
-    async with aclosing(branches_of(request, found)) as branches:
-        body = await history_json(branches, limit, before, found.entry.updated_at)
-    return Response(body, media_type=operations.JSON)
 
 
 def _thread(request: ApiRequest, entry: ThreadEntry, kept: Metadata) -> LangGraphBareThreadJson:

@@ -1,0 +1,435 @@
+"""LangGraph SDK: the states of a thread, and their history.
+
+The state of a thread without a run is empty, as that of a thread that is not there: clients also
+name threads that nobody has made yet.
+"""
+
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import aclosing, suppress
+from functools import partial
+from typing import Annotated, Any, NamedTuple
+
+from pydantic import AfterValidator
+from starlette.responses import JSONResponse, Response
+
+from turnstream.server.formats import fields
+from turnstream.server.formats.fields import Fault, Fields, Text, read
+from turnstream.server.formats.langgraph import WIRE_FORMAT, snapshot
+from turnstream.server.formats.langgraph.api.bodies import (
+    LISTED,
+    METADATA,
+    Limit,
+    Select,
+    has,
+    read_body,
+    selected,
+)
+from turnstream.server.formats.langgraph.snapshot import SavedThread, checkpoints
+from turnstream.server.http import chat, operations
+from turnstream.server.http.operations import TEXT, Answer, Operation, Parameter, component, says
+from turnstream.server.http.problems import unknown_thread
+from turnstream.server.http.state import ApiRequest, principal, thread_key
+from turnstream.server.http.thread_json import as_json, written
+from turnstream.server.runs.lives import StreamLost
+from turnstream.server.storage.interfaces import ThreadEntry
+from turnstream.server.turns import problem_codes
+from turnstream.server.turns.header import ThreadKey
+from turnstream.server.turns.messages import Turn
+from turnstream.server.turns.problem_codes import STORAGE, pick
+from turnstream.tools.threads import beside_loop
+
+State = Annotated[Mapping[str, Any], component("LangGraph.SomeState")]
+MAX_HISTORY_BYTES = 20_000_000
+"""The size of a history, whose states each have all messages up to a boundary. Older states are
+left out."""
+
+
+class Found(NamedTuple):
+    entry: ThreadEntry
+    thread: SavedThread
+
+
+async def find_thread(request: ApiRequest, key: ThreadKey | None = None) -> Found | None:
+    """Load the thread, by default that of the address, as of one moment, a live run as far as it
+    goes: once more if a run began or ended meanwhile. None: there is no such thread."""
+    store, key = request.state["store"], key or thread_key(request)
+    entry = await store.get(key)
+    while entry is not None:
+        thread = await _read(request, key, entry)
+        again = await store.get(key)
+        if again == entry:
+            return Found(entry, thread)
+        entry = again
+    return None
+
+
+async def _read(request: ApiRequest, key: ThreadKey, entry: ThreadEntry) -> SavedThread:
+    reader, id = request.state["reader"], key.thread_id
+    live = await reader.find(key, entry.run_id) if entry.run_state == "live" else None
+    if live is not None:
+        told = await reader.progress(live)
+        show = partial(_shown, id, told.turns, graph_state=told.graph_state)
+        return await beside_loop(len(told.turns), show)
+    saved = await reader.state(key, entry.graph)
+    rest = {"interrupts": saved.interrupts, "graph_state": saved.graph_state}
+    return await beside_loop(len(saved.messages), lambda: _shown(id, reader.shown(saved), **rest))
+
+
+def _shown(thread_id: str, turns: Sequence[Turn], **rest: Any) -> SavedThread:
+    return SavedThread(thread_id, turns, snapshot.messages(turns), **rest)
+
+
+async def branch_at(request: ApiRequest, found: Found, checkpoint_id: str) -> SavedThread:
+    """Find the checkpoint in the thread, or in a branch that it has left. Raises InvalidRequest if
+    none has it."""
+    async with aclosing(branches_of(request, found)) as branches:
+        async for branch in branches:
+            if checkpoint_id in dict(checkpoints(branch.messages)):
+                return branch
+    raise snapshot.unknown_checkpoint(checkpoint_id)
+
+
+async def branches_of(request: ApiRequest, found: Found) -> AsyncGenerator[SavedThread]:
+    """The thread, then the branches that it has left; these are read when they are asked for."""
+    (entry, thread), reader = found, request.state["reader"]
+    yield thread
+    left = reader.left_branches(thread_key(request), entry.graph)
+    async with aclosing(left) as branches:
+        async for head, turns in branches:
+            show = partial(_shown, thread.thread_id, turns, head=head)
+            yield await beside_loop(len(turns), show)
+
+
+class HistoryQuery(NamedTuple):
+    """The states of a history that are wanted."""
+
+    limit: int = LISTED
+    before: str | None = None
+    """The list begins after the state of this checkpoint."""
+    since: str | None = None
+    """The list begins with the state of this checkpoint."""
+    metadata: Mapping[str, Any] | None = None
+    """The values that a state's metadata has."""
+    select: Sequence[str] | None = None
+    """The keys of a state; None: all."""
+
+    @property
+    def place(self) -> str | None:
+        return self.before if self.since is None else self.since
+
+    def wanted(self, new: Sequence[tuple[str, int]]) -> Sequence[tuple[str, int]]:
+        """Keep the states whose metadata fit."""
+        if not self.metadata:
+            return new
+        return [one for one in new if has(snapshot.metadata(one[1]), self.metadata)]
+
+
+async def history_json(
+    branches: AsyncIterator[SavedThread], asked: HistoryQuery, created_at: str
+) -> bytes:
+    """List states: those of the first branch, then the new states of each further branch. Without a
+    place where it begins, the list has the order in which clients find where a message is first
+    seen. A branch that goes on where the thread ends is left out: clients would take it for the
+    thread.
+
+    Raises InvalidRequest if no state has the checkpoint where the list is to begin.
+    """
+    known, pieces, size = set[str](), dict[str, bytes](), 0
+    paths: list[list[str]] = []
+    has_begun = asked.place is None
+    async for thread in branches:
+        states = checkpoints(thread.messages)
+        path = [id for id, _ in states][::-1]
+        if paths and paths[0][-1] in path:
+            continue
+        paths.append(path)
+        # All branches that have a message have the same messages before it.
+        new = [(id, count) for id, count in states if id not in known]
+        known.update(path)
+        if not has_begun:
+            ids = [id for id, _ in new]
+            has_begun = asked.place in ids
+            first = ids.index(asked.place or "") + (asked.since is None) if has_begun else len(new)
+            new = new[first:]
+        texts = await written(thread.messages if new else ())
+        light = await beside_loop(len(texts), partial(_light, thread.messages, texts))
+        for id, count in asked.wanted(new)[: asked.limit - len(pieces)]:
+            shown = texts if count == len(texts) else light[:count]
+            state = snapshot.state(thread, count, created_at)
+            piece = _with_values(thread, shown, state, asked.select)
+            size += len(piece)
+            if pieces and size > MAX_HISTORY_BYTES:
+                break
+            pieces[id] = piece
+        if len(pieces) == asked.limit or size > MAX_HISTORY_BYTES:
+            break
+    if not has_begun:
+        raise snapshot.unknown_checkpoint(asked.place or "")
+    ids = _ancestors_last(pieces, paths) if asked.place is None else [*pieces]
+    return b"[" + b",".join(pieces[id] for id in ids) + b"]"
+
+
+def _light(messages: Sequence[Any], texts: Sequence[bytes]) -> Sequence[bytes]:
+    """The texts of messages, without their images."""
+    pairs = zip(messages, texts, strict=False)
+    smaller = [(snapshot.without_images(message), message, text) for message, text in pairs]
+    return [text if light is message else as_json(light) for light, message, text in smaller]
+
+
+def _ancestors_last(ids: Iterable[str], paths: Sequence[Sequence[str]]) -> list[str]:
+    """Order the states so that each comes after its descendants; of two siblings, the one of the
+    earlier branch comes first. `paths` are the branches, each from its beginning.
+
+    `useStream` takes the last state that has a message for the one that it is first seen in, and
+    the first that follows a state for the way to the thread as it is.
+    """
+    first = {id: place for place, path in [*enumerate(paths)][::-1] for id in path}
+    in_order = sorted(paths, key=lambda path: [first[id] for id in path])
+    listed = [id for path in in_order for id in reversed(path)]
+    last = {id: place for place, id in enumerate(listed)}
+    return sorted(ids, key=last.__getitem__)
+
+
+async def state_response(
+    thread: SavedThread,
+    count: int,
+    rest: Mapping[str, Any],
+    select: Sequence[str] | None = None,
+    headers: Mapping[str, str] | None = None,
+) -> Response:
+    """Answer with one object: the `values` after the first `count` messages, and `rest`."""
+    body = _with_values(thread, await written(thread.messages[:count]), rest, select)
+    return Response(body, media_type=operations.JSON, headers=headers)
+
+
+def _with_values(
+    thread: SavedThread,
+    texts: Sequence[bytes],
+    rest: Mapping[str, Any],
+    select: Sequence[str] | None,
+) -> bytes:
+    """Write a state whose messages are these; only the newest one has the graph's own values."""
+    others = as_json(selected(rest, select))
+    if select is not None and "values" not in select:
+        return others
+    is_newest = len(texts) == len(thread.messages) and not thread.head
+    own = thread.graph_state if is_newest else None
+    members = (b",", as_json(own)[1:-1]) if own else ()
+    values = b"".join((b'{"messages":[', b",".join(texts), b"]", *members, b"}"))
+    return b"".join((b'{"values":', values, b"," if len(others) > len(b"{}") else b"", others[1:]))
+
+
+def _of_root(value: str) -> str:
+    if value:
+        raise Fault("unsupported_option", "names a subgraph, whose states are not shown.")
+    return value
+
+
+class Checkpoint(Fields):
+    checkpoint_id: Text | None = None
+    checkpoint_ns: Annotated[Text, AfterValidator(_of_root)] | None = None
+    thread_id: Annotated[Any, says("The thread is that of the address.")] = None
+    checkpoint_map: Annotated[Any, says("The states of subgraphs are not shown.")] = None
+
+
+class LangGraphStateBody(Fields):
+    checkpoint: Checkpoint | None = None
+    select: Select | None = None
+
+
+class LangGraphUpdateBody(Fields):
+    values: Annotated[
+        dict[str, Any] | list[dict[str, Any]] | None,
+        fields.FITTING_JSON,
+        says(
+            "`messages` of the user and of the model, without tool calls, and `remove` messages "
+            "with ids; and what a client may set of the graph's input."
+        ),
+    ] = None
+    as_node: Annotated[
+        Text | None,
+        says("The node that is taken to have written it: what follows it is due."),
+    ] = None
+    checkpoint: Annotated[Checkpoint | None, says("The state that is changed.")] = None
+    checkpoint_id: Text | None = None
+
+    @property
+    def place(self) -> str | None:
+        named = self.checkpoint.checkpoint_id if self.checkpoint else None
+        return named if named is not None else self.checkpoint_id
+
+
+class LangGraphHistoryBody(Fields):
+    limit: Limit | None = None
+    metadata: Annotated[
+        dict[str, Any] | None, *METADATA, says("Values that a state's metadata has.")
+    ] = None
+    checkpoint: Annotated[Checkpoint | None, says("The one that the list begins with.")] = None
+    select: Select | None = None
+    before: Annotated[
+        Any, component("LangGraph.Before"), says("A checkpoint: the states before it.")
+    ] = None
+
+    @property
+    def before_id(self) -> str | None:
+        """Raises InvalidRequest."""
+        before = self.before
+        place = before if isinstance(before, dict) else {"checkpoint_id": before}
+        return read(Checkpoint, place.get("configurable", place), None, "before").checkpoint_id
+
+
+_STATE = Answer(
+    "The state; an empty one while no run has begun the thread.",
+    "LangGraph.SomeState",
+    may_have=(chat.IGNORED,),
+)
+_FOUND = STORAGE | pick("invalid_body")
+_UPDATE = (
+    (_FOUND | problem_codes.CAPACITY)
+    | pick("invalid_text", "invalid_json_value", "value_too_long", "value_not_allowed")
+    | pick("empty_message", "message_too_long", "invalid_message_id", "unsupported_part")
+    | pick("too_many_images", "images_too_large", "invalid_image", "images_not_supported")
+    | pick("unsupported_option", "unsupported_message", "unsupported_checkpoint", "nothing_to_do")
+    | pick("unknown_checkpoint", "unknown_message", "thread_not_found", "thread_too_large")
+    | pick("thread_being_deleted", "thread_still_busy", "run_in_progress", "graph_not_served")
+    | pick("forbidden", "limit_exceeded", "guard_failed", "model_not_allowed")
+)
+_QUERY = {
+    "select": Parameter("Keys of the state; all without it.", {"type": "array", "items": TEXT}),
+    "subgraphs": Parameter("Has no effect: the states of subgraphs are not shown."),
+}
+
+
+@Operation("langgraphGetState", _STATE, _FOUND, query=_QUERY)
+async def get_state(request: ApiRequest) -> Response:
+    """Load the newest state of a thread."""
+    return await _state_at(request, None, *_asked(request))
+
+
+@Operation("langgraphGetStateAt", _STATE, _FOUND | pick("unknown_checkpoint"), query=_QUERY)
+async def get_state_at(request: ApiRequest) -> Response:
+    """Load the state of a checkpoint."""
+    return await _state_at(request, request.path_params["checkpoint_id"], *_asked(request))
+
+
+@Operation(
+    "langgraphPostState",
+    _STATE,
+    _FOUND | pick("invalid_text", "unsupported_option", "unknown_checkpoint"),
+    body=LangGraphStateBody,
+    examples={"the newest": {}, "of a checkpoint": {"checkpoint": {"checkpoint_id": "start"}}},
+)
+async def get_state_of_checkpoint(request: ApiRequest) -> Response:
+    """Load the state of the checkpoint that the body names, or the newest."""
+    asked, headers = await read_body(request, LangGraphStateBody)
+    place = asked.checkpoint.checkpoint_id if asked.checkpoint else None
+    return await _state_at(request, place, asked.select, headers)
+
+
+def _asked(request: ApiRequest) -> tuple[Sequence[str] | None, dict[str, str]]:
+    """Return the keys of a state that the query wants, and the header that names what has no
+    effect. Raises InvalidRequest."""
+    query = request.query_params
+    given = {"select": query.getlist("select") or None}
+    ignored = ["subgraphs"] if query.get("subgraphs", "").lower() in ("1", "true") else []
+    return read(LangGraphStateBody, given).select, chat.ignored_header(ignored)
+
+
+@Operation(
+    "langgraphUpdateState",
+    Answer(
+        "The checkpoint of the new state; without values, the whole state as it is.",
+        "LangGraph.Updated",
+        may_have=(chat.IGNORED,),
+    ),
+    _UPDATE,
+    body=LangGraphUpdateBody,
+    examples={
+        "a message": {"values": {"messages": [{"type": "human", "content": "Hello"}]}},
+        "nothing": {},
+    },
+)
+async def update_state(request: ApiRequest) -> Response:
+    """Change the state of a thread; nothing runs.
+
+    It is a run like others: the thread has no live one meanwhile, and it is the last one then.
+    """
+    # The many models of a body are made when one comes.
+    from turnstream.server.formats.langgraph.body import state_update
+
+    asked, headers = await read_body(request, LangGraphUpdateBody)
+    found = await find_thread(request)
+    if found is None:
+        raise unknown_thread(thread_key(request))
+    if asked.values is None and asked.as_node is None:
+        return await _state_at(request, asked.place, None, headers)
+    thread = found.thread if asked.place is None else await branch_at(request, found, asked.place)
+    turn = state_update(
+        asked.values, thread, asked.place, asked.as_node, request.state["body_limits"]
+    )
+    with suppress(StreamLost):  # Then the request is kept all the same.
+        run = await request.state["runs"].start(principal(request), turn, WIRE_FORMAT.name)
+        await run.log.ended()
+    again = await find_thread(request)
+    if again is None:
+        raise unknown_thread(thread_key(request))
+    count = len(again.thread.messages)
+    return JSONResponse({"checkpoint": snapshot.checkpoint(again.thread, count)}, headers=headers)
+
+
+async def _state_at(
+    request: ApiRequest,
+    checkpoint_id: str | None,
+    select: Sequence[str] | None,
+    headers: Mapping[str, str],
+) -> Response:
+    """The state of a checkpoint; None: the newest."""
+    found = await find_thread(request)
+    if found is None or not found.entry.run_id:
+        return JSONResponse(selected(snapshot.empty_state(), select), headers=headers)
+    entry, thread = found
+    count = len(thread.messages)
+    if checkpoint_id is not None:
+        thread = await branch_at(request, found, checkpoint_id)
+        count = snapshot.boundary(thread.messages, checkpoint_id)
+    rest = snapshot.state(thread, count, entry.updated_at)
+    return await state_response(thread, count, rest, select, headers)
+
+
+@Operation(
+    "langgraphGetHistory",
+    Answer(
+        "A state for each message, and one ahead of all.",
+        list[State],
+        may_have=(chat.IGNORED,),
+    ),
+    STORAGE
+    | pick("invalid_body", "invalid_text", "invalid_limit", "unknown_checkpoint")
+    | pick("unsupported_option"),
+    body=LangGraphHistoryBody,
+    examples={
+        "of a thread": {"limit": 10},
+        "of one that no run has begun": {},
+        "before the first state": {"before": {"checkpoint_id": "start"}},
+        "the checkpoints": {"select": ["checkpoint"], "metadata": {"source": "loop"}},
+    },
+)
+async def get_history(request: ApiRequest) -> Response:
+    """List the states of a thread, newest first.
+
+    Those of branches that were left come before the states that both branches have.
+    """
+    asked, headers = await read_body(request, LangGraphHistoryBody)
+    query = HistoryQuery(
+        asked.limit or LISTED,
+        asked.before_id,
+        asked.checkpoint.checkpoint_id if asked.checkpoint else None,
+        asked.metadata,
+        asked.select,
+    )
+    found = await find_thread(request)
+    if found is None or not found.entry.run_id:
+        return JSONResponse([], headers=headers)
+    async with aclosing(branches_of(request, found)) as branches:
+        body = await history_json(branches, query, found.entry.updated_at)
+    return Response(body, media_type=operations.JSON, headers=headers)
