@@ -11,7 +11,7 @@ from dataclasses import replace
 from uuid import uuid4
 
 from turnstream.server.callers.principal import Principal
-from turnstream.server.runs.busy_threads import BusyThreads
+from turnstream.server.runs.busy_threads import BusyThreads, RunInProgress
 from turnstream.server.runs.capacity import Capacity
 from turnstream.server.runs.claims import Claim, Claims
 from turnstream.server.runs.deletions import Deletions, Forgetting
@@ -231,6 +231,20 @@ class Runs:
         while (entry := await self._store.create(key, graph)) is None:
             await self.deletions.delete(key, at_once=True)
         return entry
+
+    async def copy(
+        self, principal: Principal, source: ThreadKey, thread_id: str
+    ) -> ThreadEntry | None:
+        """Copy a thread. None: there is no such thread. Raises RunInProgress, and as `create`
+        does."""
+        self._shutdown.check()
+        if await self._store.get(source) is None:
+            return None
+        await self._capacity.take_new_thread(self._hooks.rights(principal))
+        copied = await self._store.copy(source, ThreadKey(source.owner, thread_id))
+        if copied is not None and copied.run_state == "live":
+            raise RunInProgress(source, copied.run_id)
+        return copied
 
     async def stop(self, key: ThreadKey) -> ThreadEntry | None:
         """End the thread's live run, if it has one, and wait until the thread is saved and free.

@@ -260,6 +260,10 @@ class ThreadStore(UnfinishedAnswers, RemovedMessages, ThreadMetadata, AssistantS
         """Add a thread without a run, whose `run_id` is empty, made for this graph; one that is
         there stays as it is. None: the id is that of a hidden one."""
 
+    async def copy(self, source: ThreadKey, new: ThreadKey) -> ThreadEntry | None:
+        """Copy a thread that is not live, with its checkpoints, under an id that nobody has. A live
+        one is returned itself, and nothing is copied. None: there is no such thread."""
+
     async def rename(self, key: ThreadKey, title: str) -> ThreadEntry | None:
         """A renamed thread keeps its place and its times. None: there is no such thread."""
 

@@ -15,6 +15,7 @@ from turnstream.server.storage import (
     idle_threads,
     metadata_rows,
     removed_rows,
+    thread_copies,
     thread_list,
     thread_pages,
     unfinished,
@@ -242,6 +243,9 @@ class SqlStore(ABC):
 
     async def create(self, key: ThreadKey, graph: str | None = None) -> ThreadEntry | None:
         return await self.write(thread_list.create, key, graph)
+
+    async def copy(self, source: ThreadKey, new: ThreadKey) -> ThreadEntry | None:
+        return await self.write(thread_copies.copy, source, new)
 
     async def rename(self, key: ThreadKey, title: str) -> ThreadEntry | None:
         return await self._retitle(thread_list.rename, key, title)

@@ -94,6 +94,20 @@ def create(connection: Connection, key: ThreadKey, graph: str | None) -> ThreadE
     return entry
 
 
+def add_copy(
+    connection: Connection, key: ThreadKey, source: ThreadEntry, title: str
+) -> ThreadEntry:
+    """Add a thread that is as another one, at the top of the list."""
+    now, kept = _now(), {"pinned": None, "archived": None}
+    row = {column.name: getattr(source, column.name) for column in ENTRY} | kept
+    row |= {"id": key.thread_id, "title": title, "created_at": now, "updated_at": now}
+    connection.execute(_ADD, {"owner": key.owner, **row})
+    _move_to_top(connection, key)
+    entry, _ = find(connection, key)
+    assert entry is not None, "it was just added"
+    return entry
+
+
 def begin_run(
     connection: Connection,
     key: ThreadKey,

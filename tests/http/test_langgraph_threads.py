@@ -198,3 +198,37 @@ async def test_what_a_new_thread_cannot_have_is_said(tmp_path: Path) -> None:
         minimal = {"Prefer": "return=minimal"}
         changed = await client.http.patch(f"{PATH}/t1", json={"metadata": {}}, headers=minimal)
         assert (changed.status_code, changed.content) == (204, b"")
+
+
+async def test_a_copy_goes_on_by_itself(tmp_path: Path, endpoint: StrictEndpoint) -> None:
+    adding = call_reply(("calculator", '{"expression": "1"}'))
+    endpoint.script(adding, text_reply("Hello."), text_reply("There."), text_reply("Here."))
+    async with serving(endpoint_settings(tmp_path / "t.db", endpoint)) as client:
+        await client.turn({"thread_id": "t1", "message": "Hi"})
+        await client.http.patch(f"{PATH}/t1", json={"metadata": {"topic": "tides"}})
+        answer = await client.http.post(f"{PATH}/t1/copy")
+        copied = answer.json()
+        assert (copied["metadata"]["topic"], copied["metadata"]["title"]) == ("tides", "Hi (2)")
+        id = copied["thread_id"]
+        of_source = (await client.http.get("/threads/t1")).json()["messages"]
+        assert (await client.http.get(f"/threads/{id}")).json()["messages"] == of_source
+        await client.turn({"thread_id": id, "message": "And?"})
+        assert (await client.http.get("/threads/t1")).json()["messages"] == of_source
+        await client.http.delete(f"{PATH}/t1")
+        await client.turn({"thread_id": id, "message": "Go on"})
+        messages = (await client.http.get(f"/threads/{id}")).json()["messages"]
+        assert messages[:2] == of_source
+        assert len(messages) == 6
+        listed = (await client.http.get("/threads", params={"q": "hello"})).json()["threads"]
+        assert [one["id"] for one in listed] == [id]
+
+
+async def test_threads_are_pruned(tmp_path: Path) -> None:
+    async with serving(settings(tmp_path / "t.db")) as client:
+        for id in ("t1", "t2", "t3"):
+            await made(client, thread_id=id)
+        body = {"thread_ids": ["t1", "t1", "t3", "none"]}
+        pruned = await client.http.post(f"{PATH}/prune", json=body)
+        assert pruned.json() == {"pruned_count": 2}
+        left = (await client.http.post(f"{PATH}/search", json={})).json()
+        assert [one["thread_id"] for one in left] == ["t2"]

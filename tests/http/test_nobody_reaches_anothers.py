@@ -118,6 +118,8 @@ LANGGRAPH: Mapping[tuple[str, str], Mapping[str, Call]] = {
     },
     ("POST", "/langgraph/threads/search"): {"all": Call(200, body={})},
     ("POST", "/langgraph/threads/count"): {"all": Call(200, body={})},
+    ("POST", "/langgraph/threads/prune"): {"ended": Call(200, body={"thread_ids": ["{thread}"]})},
+    ("POST", f"{LG}/copy"): {"ended": Call(200), "live": Call(409, LIVE)},
     ("GET", LG): {"ended": Call(200), "gated": Call(200, GATED), "live": Call(200, LIVE)},
     ("PATCH", LG): {"ended": Call(200, body={"metadata": {"topic": "Mine"}})},
     ("DELETE", LG): {"ended": Call(204), "live": Call(204, LIVE)},

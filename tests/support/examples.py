@@ -317,6 +317,14 @@ EXAMPLES: Mapping[tuple[str, str], Mapping[str, Example]] = {
         "the oldest": Example(200),
         "none at all": Example(422, {"limit": 0}),
     },
+    ("POST", "/langgraph/threads/prune"): {
+        "none": Example(200),
+        "all but the newest state": Example(422, {"thread_ids": [], "strategy": "keep_latest"}),
+    },
+    ("POST", "/langgraph/threads/{thread_id}/copy"): {
+        "a thread": Example(200, path=OF_THREAD),
+        "a thread that there is not": Example(404, path=NEW),
+    },
     ("POST", "/langgraph/threads/count"): {
         "all": Example(200),
         "those that wait": Example(200),

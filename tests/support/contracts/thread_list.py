@@ -43,6 +43,22 @@ async def turned_to(store: ThreadStore, run_id: str, before: str, after: str) ->
 
 
 class ThreadListContract:
+    async def test_a_thread_is_copied_unless_it_is_live(self, store: ThreadStore) -> None:
+        new = ThreadKey("ann", "copy")
+        assert await store.copy(THREAD, new) is None
+        await store.claim(THREAD, "r1")
+        await store.begin_run(THREAD, "r1", "Tides")
+        live = await store.copy(THREAD, new)
+        assert (live and live.id, await store.get(new)) == (THREAD.thread_id, None)
+        await store.end_run(THREAD, "r1", "finished")
+        await store.merge_metadata(THREAD, {"topic": "tides"})
+        copied = await store.copy(THREAD, new)
+        assert copied is not None
+        assert (copied.id, copied.title, copied.run_id) == ("copy", "Tides (2)", "r1")
+        assert await store.get(new) == copied
+        assert await store.metadata("ann", ["copy"]) == {"copy": {"topic": "tides"}}
+        assert await listed(store) == ["copy", "t1"]
+
     """Of the list of threads, and of the runs that move it."""
 
     async def test_a_new_thread_is_live_under_its_title(self, store: ThreadStore) -> None:

@@ -54,10 +54,12 @@ from turnstream.server.formats.langgraph.api.store import (
     search_items,
 )
 from turnstream.server.formats.langgraph.api.threads import (
+    copy_thread,
     count_threads,
     create_thread,
     delete_thread,
     get_thread,
+    prune_threads,
     search_threads,
     update_thread,
 )
@@ -111,6 +113,8 @@ ROUTES = (
     _route("/assistants/{assistant_id}/subgraphs/{namespace}", get=get_subgraph),
     _route("/threads", post=create_thread),
     _route("/threads/search", post=search_threads, reads=True),
+    _route("/threads/prune", post=prune_threads),
+    _route("/threads/{thread_id}/copy", post=copy_thread),
     _route("/threads/count", post=count_threads, reads=True),
     _route("/threads/{thread_id}", get=get_thread, patch=update_thread, delete=delete_thread),
     _route("/threads/{thread_id}/state", get=get_state, post=update_state),

@@ -51,6 +51,8 @@ RunStatus = Literal["running", "success", "interrupted", "error"]
 Interrupts = list[Annotated[Mapping[str, Any], component("LangGraph.Interrupt")]]
 
 PAGE_SIZE = 100
+MAX_PRUNED = 100
+"""Threads that one request deletes."""
 MAX_LOADED = 200
 """Threads that one search loads, to compare their values."""
 _GRAPH_KEYS = ("graph_id", "assistant_id")
@@ -129,6 +131,21 @@ class LangGraphThreadChangesBody(Fields):
     metadata: Annotated[
         dict[str, Any] | None, *METADATA, fields.FITTING_JSON, says("Each value takes its place.")
     ] = None
+
+
+class LangGraphPruneBody(Fields):
+    thread_ids: Annotated[
+        list[Annotated[fields.ThreadId, component("ThreadId")]],
+        Field(max_length=MAX_PRUNED),
+        fields.FirstFault(),
+    ]
+    strategy: (
+        Annotated[Literal["delete", "keep_latest"], fields.Otherwise("invalid_body")] | None
+    ) = None
+
+
+class LangGraphPrunedJson(TypedDict):
+    pruned_count: int
 
 
 class LangGraphCountBody(Fields):
@@ -367,6 +384,50 @@ async def get_thread(request: ApiRequest) -> Response:
     kept = await _kept(request, entry.id)
     rest = {**_thread(request, entry, kept), "interrupts": {one["id"]: [one] for one in asked}}
     return await state_response(thread, len(thread.messages), rest)
+
+
+@Operation(
+    "langgraphCopyThread",
+    Answer("The copy.", LangGraphThreadJson),
+    problem_codes.CAPACITY
+    | STORAGE
+    | pick("thread_not_found", "run_in_progress", "limit_exceeded", "forbidden"),
+)
+async def copy_thread(request: ApiRequest) -> Response:
+    """Copy a thread, with its states and metadata."""
+    runs, source = request.state["runs"], thread_key(request)
+    entry = await runs.copy(principal(request), source, new_thread_id())
+    if entry is None:
+        raise unknown_thread(source)
+    kept = await _kept(request, entry.id)
+    return JSONResponse({**_thread(request, entry, kept), "interrupts": {}})
+
+
+@Operation(
+    "langgraphPruneThreads",
+    Answer("How many of them there were.", LangGraphPrunedJson, may_have=(chat.IGNORED,)),
+    STORAGE | pick("invalid_body", "invalid_text", "unsupported_option"),
+    body=LangGraphPruneBody,
+    examples={"none": {"thread_ids": []}},
+)
+async def prune_threads(request: ApiRequest) -> Response:
+    """Delete threads.
+
+    Their live runs are stopped first.
+    """
+    asked, headers = await read_body(request, LangGraphPruneBody)
+    if asked.strategy == "keep_latest":
+        raise InvalidRequest(
+            "unsupported_option",
+            "strategy is 'keep_latest': the states of a thread go with it. Send 'delete'.",
+        )
+    count = 0
+    for id in dict.fromkeys(asked.thread_ids):
+        key = ThreadKey(owner(request), id)
+        if await request.state["store"].get(key) is not None:
+            await request.state["runs"].delete(key, at_once=True)
+            count += 1
+    return JSONResponse({"pruned_count": count}, headers=headers)
 
 
 @Operation("langgraphDeleteThread", {204: Answer("There is no such thread, or no more.")}, STORAGE)
