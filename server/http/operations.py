@@ -44,6 +44,11 @@ def one_of(values: Sequence[str]) -> Schema:
     return {"enum": [*values]}
 
 
+def list_of(name: str, most: int) -> Schema:
+    """Return the schema of a list of a component."""
+    return {"type": "array", "maxItems": most, "items": refer(name)}
+
+
 def whole_number(least: int, most: int, default: int) -> Schema:
     return {"type": "integer", "minimum": least, "maximum": most, "default": default}
 

@@ -22,6 +22,7 @@ TABLE = """\
 403 origin_required | A request that changes something with the cookie of a session needs an Origin header, which browsers send. | Send the header, or 'Authorization: Bearer' in place of the cookie.
 403 tool_not_allowed | The policy does not allow the tool. | Use one of `GET /tools`.
 404 assistant_not_found | The caller has no such assistant. | Name one of `POST /langgraph/assistants/search`.
+404 no_crons | Nothing runs by the clock here. | Start runs from a scheduler of your own.
 404 no_login | Nobody logs in here: a proxy logs people in. | See GET /me.
 404 no_store | Clients reach no items of LangGraph's store: the built-in graph keeps none, and with `TURNSTREAM_AUTH` they would belong to nobody. | Have the graph read or write the item.
 404 not_a_real_tool | The tool lives in the browser. | Call a tool of `GET /tools` with the `kind` `real`.

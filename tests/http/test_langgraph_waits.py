@@ -52,7 +52,8 @@ async def test_a_run_whose_result_somebody_waits_for_is_not_ended_as_unread(tmp_
         httpx.AsyncClient(base_url=f"{server.url}/langgraph") as http,
         http.stream("POST", "/threads/t1/runs/wait", json=HI) as waiting,
     ):
-        assert await anext(waiting.aiter_raw()) == b"\n"
+        pieces = waiting.aiter_raw()  # Without a name it would close the stream.
+        assert await anext(pieces) == b"\n"
         await eventually(partial(is_read, server.http.state))
         pause.event.set()
 

@@ -55,7 +55,7 @@ class Call:
 
     owner_gets: int
     thread: str = DONE
-    body: Json | None = None
+    body: Json | list[Json] | None = None
     query: str = ""
     tool: str = "echo"
     headers: Mapping[str, str] = field(default_factory=dict)
@@ -107,9 +107,23 @@ LANGGRAPH: Mapping[tuple[str, str], Mapping[str, Call]] = {
     ("DELETE", "/langgraph/store/items"): {"none": Call(404, body=ITEM)},
     ("POST", "/langgraph/store/items/search"): {"none": Call(404, body={})},
     ("POST", "/langgraph/store/namespaces"): {"none": Call(404, body={})},
+    ("POST", "/langgraph/runs/crons"): {"none": Call(404)},
+    ("POST", "/langgraph/runs/crons/search"): {"none": Call(404)},
+    ("POST", "/langgraph/runs/crons/count"): {"none": Call(404)},
+    ("PATCH", "/langgraph/runs/crons/{cron_id}"): {"none": Call(404)},
+    ("DELETE", "/langgraph/runs/crons/{cron_id}"): {"none": Call(404)},
+    ("POST", f"{LG}/runs/crons"): {"none": Call(404)},
     ("POST", "/langgraph/runs"): {
         "message": Call(200, body=HUMAN),
         "her assistant": Call(200, body={**HUMAN, "assistant_id": "{assistant}"}),
+    },
+    ("POST", "/langgraph/runs/batch"): {
+        "message": Call(200, body=[{**HUMAN, "thread_id": "{thread}"}]),
+        "message to a live thread": Call(409, LIVE, body=[{**HUMAN, "thread_id": "{thread}"}]),
+    },
+    ("POST", "/langgraph/runs/cancel"): {
+        "all": Call(204, LIVE, body={"status": "all"}),
+        "hers": Call(204, LIVE, body={"thread_id": "{thread}", "run_ids": ["{run}"]}),
     },
     ("POST", "/langgraph/runs/stream"): {"message": Call(200, body=HUMAN)},
     ("POST", "/langgraph/runs/wait"): {"message": Call(200, body=HUMAN)},
@@ -144,6 +158,7 @@ LANGGRAPH: Mapping[tuple[str, str], Mapping[str, Call]] = {
     ("POST", f"{LG}/runs"): RUN_CALLS,
     ("POST", f"{LG}/runs/wait"): RUN_CALLS,
     ("POST", f"{LG}/runs/stream"): {**RUN_CALLS, "edit": Call(200, body={**HUMAN, **AT_START})},
+    ("DELETE", f"{LG}/runs/{{run_id}}"): {"ended": Call(422), "live": Call(422, LIVE)},
     ("GET", f"{LG}/runs/{{run_id}}"): {"ended": Call(200), "live": Call(200, LIVE)},
     ("GET", f"{LG}/runs/{{run_id}}/join"): {
         "ended": Call(200),
@@ -554,6 +569,8 @@ def shown(
 ) -> tuple[int, dict[str, str], str]:
     """All of an answer but what differs between any two."""
     runs = [answer.headers[name] for name in ("x-run-id",) if name in answer.headers]
+    if answer.request.url.path.endswith("/batch") and answer.is_success:
+        runs = [run["run_id"] for run in answer.json()]
 
     def anonymous(value: str) -> str:
         named = value.replace(thread, "THREAD").replace(approval, "APPROVAL")

@@ -282,6 +282,36 @@ EXAMPLES: Mapping[tuple[str, str], Mapping[str, Example]] = {
         "a message": Example(200),
         "an assistant that there is not": Example(404, {"assistant_id": "none"}),
     },
+    ("POST", "/langgraph/runs/crons"): {"none": Example(404)},
+    ("POST", "/langgraph/runs/crons/search"): {"none": Example(404)},
+    ("POST", "/langgraph/runs/crons/count"): {"none": Example(404)},
+    ("PATCH", "/langgraph/runs/crons/{cron_id}"): {"none": Example(404, path={"cron_id": "c"})},
+    ("DELETE", "/langgraph/runs/crons/{cron_id}"): {"none": Example(404, path={"cron_id": "c"})},
+    ("POST", "/langgraph/threads/{thread_id}/runs/crons"): {"none": Example(404, path=OF_THREAD)},
+    ("POST", "/langgraph/runs/batch"): {
+        "two": Example(200),
+        "none": Example(200),
+        "one of them cannot be": Example(
+            404,
+            [
+                {
+                    "assistant_id": "chat",
+                    "input": {"messages": [{"type": "human", "content": "Hello"}]},
+                },
+                {"assistant_id": "none"},
+            ],
+        ),
+        "too many": Example(422, [{"assistant_id": "chat"}] * 21),
+    },
+    ("POST", "/langgraph/runs/cancel"): {
+        "all": Example(204),
+        "one": Example(204),
+        "what they said is to be lost": Example(422, {}, query={"action": "rollback"}),
+    },
+    ("DELETE", "/langgraph/threads/{thread_id}/runs/{run_id}"): {
+        "a run that has ended": Example(422, path=OF_RUN),
+        "a run that there is not": Example(404, path=NO_RUN),
+    },
     ("POST", "/langgraph/runs/stream"): {
         "a message": Example(200),
         "an assistant that there is not": Example(404, {"assistant_id": "none"}),

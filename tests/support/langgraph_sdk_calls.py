@@ -16,6 +16,7 @@ from langgraph_sdk import get_client
 from starlette.routing import Match
 
 from tests.support.routes import ROUTES
+from turnstream.server.http.operations import OPERATION
 
 CLIENTS = ("assistants", "threads", "runs", "crons", "store")
 PREFIX = "/langgraph"
@@ -78,25 +79,28 @@ async def _make(call: Any) -> None:
             await anext(answer, None)
 
 
-def is_served(method: str, path: str) -> bool:
+def answer_of(method: str, path: str) -> int:
+    """Return the column of the table: 0 for a call that works, 1 for one that is refused."""
     scope = {"type": "http", "method": method, "path": PREFIX + path, "headers": []}
     for route in ROUTES:
         match, _ = route.matches(scope)
-        if match is not Match.NONE and hasattr(getattr(route, "endpoint", None), method.lower()):
-            return True
-    return False
+        endpoint = getattr(getattr(route, "endpoint", None), method.lower(), None)
+        if match is not Match.NONE and endpoint is not None:
+            return 0 if getattr(endpoint, OPERATION).answers else 1
+    return 2
 
 
 def table(made: dict[str, tuple[str, str]]) -> str:
-    by_client: dict[str, tuple[list[str], list[str]]] = defaultdict(lambda: ([], []))
+    by_client: dict[str, list[list[str]]] = defaultdict(lambda: [[], [], []])
     for name, (method, path) in sorted(made.items()):
         client, _, call = name.partition(".")
-        by_client[client][not is_served(method, path)].append(f"`{call}`")
+        by_client[client][answer_of(method, path)].append(f"`{call}`")
     rows = [
-        f"| `client.{client}` | {', '.join(works) or 'none'} | {', '.join(others) or 'none'} |"
-        for client, (works, others) in ((one, by_client[one]) for one in CLIENTS)
+        " | ".join((f"| `client.{client}`", *(", ".join(some) or "none" for some in found))) + " |"
+        for client, found in ((one, by_client[one]) for one in CLIENTS)
     ]
-    return "\n".join(("| | works | is a 404 or 405 |", "|---|---|---|", *rows))
+    head = "| | works | is refused by a sentence | is a 404 or 405 |"
+    return "\n".join((head, "|---|---|---|---|", *rows))
 
 
 if __name__ == "__main__":

@@ -191,11 +191,26 @@ class RunBody(Fields):
     if_not_exists: Annotated[Literal["create", "reject"], _BODY] | None = None
     metadata: Any = Field(None, description="Nothing but `based_on` is read.")
 
+    @property
+    def deletes_thread(self) -> bool:
+        """True if the thread goes when the run is over."""
+        return False
+
 
 class StatelessRunBody(RunBody):
     """The body of a run on a thread of its own."""
 
     on_completion: Annotated[Literal["delete", "keep"], _BODY] | None = None
+
+    @property
+    def deletes_thread(self) -> bool:
+        return self.on_completion != "keep"
+
+
+class BatchRunBody(StatelessRunBody):
+    """The body of one of several runs."""
+
+    thread_id: fields.ThreadId | None = None
 
 
 class Decisions(Fields):
@@ -278,6 +293,22 @@ def parse(body: Any, limits: BodyLimits, model: type[RunBody] = RunBody) -> Subm
         *(f"config.configurable.{key}" for key in own if key.startswith(RESERVED)),
     ]
     return Submission(asked, request, messages, branches_at, ignored, limits)
+
+
+def parse_batch(body: Any, limits: BodyLimits, most: int) -> list[Submission]:
+    """Read the bodies of several runs, up to `most`. Raises InvalidRequest."""
+    if not isinstance(body, list) or len(body) > most:
+        raise InvalidRequest(
+            "invalid_body", f"The body is no list of up to {most} runs: send a JSON array."
+        )
+    found = list[Submission]()
+    for number, one in enumerate(body):
+        try:
+            found.append(parse(fields.an_object(one), limits, BatchRunBody))
+        except InvalidRequest as wrong:
+            said = f"Run {number}: {wrong.message}"
+            raise InvalidRequest(wrong.code, said, wrong.status) from None
+    return found
 
 
 def input_messages(given: Any, limits: BodyLimits) -> list[InputMessage]:

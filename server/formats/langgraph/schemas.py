@@ -18,14 +18,16 @@ from turnstream.server.formats.metadata_schemas import (
 )
 from turnstream.server.turns.terms import FinishReason
 
-MODELS = (body.RunBody, body.StatelessRunBody, body.RunMetadata, body.HumanMessage, body.CallAnswer)
+RUNS = (body.RunBody, body.StatelessRunBody, body.BatchRunBody)
+MODELS = (*RUNS, body.RunMetadata, body.HumanMessage, body.CallAnswer)
 _OBJECT: Schema = {"type": "object"}
 CHECKPOINT_ID: Schema = nullable(TEXT)
 
 
 def bodies(found: MutableMapping[str, Schema]) -> dict[str, Schema]:
     """Return the schemas of the bodies of runs, by name."""
-    whole, stateless, metadata, human, answer = (found.pop(one.__name__) for one in MODELS)
+    *runs, metadata, human, answer = (found.pop(one.__name__) for one in MODELS)
+    whole, _, batch = runs
     found["LangGraph.InputMessage"] = _input_message(human, answer)
     found["RunConfig"] = _config(found["RunConfig"])
     given = body_schemas.some(whole["properties"]["input"])
@@ -36,9 +38,13 @@ def bodies(found: MutableMapping[str, Schema]) -> dict[str, Schema]:
         "metadata": whole["properties"]["metadata"] | any_of(metadata, {"not": _OBJECT}),
     }
     said |= body_schemas.refused(body.OF_BODY)
+    named = (variant(one, (), **said) for one in runs)
+    whole, stateless, batched = named
+    batched["properties"]["thread_id"] = batch["properties"]["thread_id"]
     return {
-        "LangGraph.RunBody": variant(whole, (), **said),
-        "LangGraph.StatelessRunBody": variant(stateless, (), **said),
+        "LangGraph.RunBody": whole,
+        "LangGraph.StatelessRunBody": stateless,
+        "LangGraph.BatchRunBody": batched,
     }
 
 

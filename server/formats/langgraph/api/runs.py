@@ -3,31 +3,44 @@
 `Content-Location` and `Location` are without the prefix: clients put their `apiUrl` before them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 from urllib.parse import urlencode
 
+from pydantic import Field
 from starlette.responses import JSONResponse, Response
 from typing_extensions import TypedDict
 
 from turnstream.server.formats import fields
+from turnstream.server.formats.fields import Fields, Text
 from turnstream.server.formats.format import StreamContext
 from turnstream.server.formats.langchain_messages import Json
 from turnstream.server.formats.langgraph import WIRE_FORMAT, snapshot, stream
 from turnstream.server.formats.langgraph.api.assistants import FoundAssistant, find_assistant
-from turnstream.server.formats.langgraph.api.bodies import Nothing
+from turnstream.server.formats.langgraph.api.bodies import (
+    MAX_LISTED,
+    MAX_SEARCHED,
+    Nothing,
+    read_body,
+)
 from turnstream.server.formats.langgraph.api.states import branch_at, find_thread
-from turnstream.server.formats.langgraph.api.threads import STATUSES, RunStatus, new_thread_id
+from turnstream.server.formats.langgraph.api.threads import (
+    PAGE_SIZE,
+    STATUSES,
+    RunStatus,
+    new_thread_id,
+)
 from turnstream.server.formats.langgraph.snapshot import SavedThread
 from turnstream.server.formats.metadata import given
 from turnstream.server.http import chat, operations
 from turnstream.server.http.cursors import Position, position
 from turnstream.server.http.event_streams import CURSOR_LOST
-from turnstream.server.http.operations import Answer, Operation, Parameter
+from turnstream.server.http.operations import Answer, Operation, Parameter, says
 from turnstream.server.http.problems import problem, unknown_thread
 from turnstream.server.http.sse_response import ServerSentEvents
 from turnstream.server.http.state import ApiRequest, owner, principal, rights, thread_key
@@ -51,6 +64,8 @@ if TYPE_CHECKING:
 
 FROM_THE_START = "-1"
 """As `Last-Event-ID`: clients that join a run which they have not read."""
+MAX_BATCH = 20
+"""Runs that one request starts."""
 YES = ("1", "true")
 """The values of a flag of the query that is set."""
 
@@ -91,113 +106,11 @@ _START = (
     | pick("assistant_not_found", "unknown_checkpoint")
 )
 _PATH = {"thread_id": "ThreadId"}
+_ACTION = Parameter("The text of the run is kept.", operations.one_of(["interrupt"]))
 _HELLO = {"type": "text", "text": "Hello"}
 _ASKED = {"assistant_id": "chat", "input": {"messages": [{"type": "human", "content": "Hello"}]}}
 _NAMES = "|".join((*stream.MODES, *stream.OTHER_MODES))
 _MODES = {"type": "string", "pattern": f"^(({_NAMES})?(,|$))*$"}
-
-
-@Operation(
-    "langgraphCreateRun",
-    Answer("The run.", LangGraphRunJson, headers=_PLACES, may_have=(chat.IGNORED,)),
-    _START,
-    path=_PATH,
-    body="LangGraph.RunBody",
-    examples={"a message": _ASKED},
-)
-async def create_run(request: ApiRequest) -> Response:
-    """Start a run and wait for nothing."""
-    return await _create(request, await _read_run(request))
-
-
-@Operation(
-    "langgraphStreamRun",
-    _streamed(headers=_PLACES, may_have=(*chat.RUN_HEADERS, chat.IGNORED)),
-    _START,
-    path=_PATH,
-    body="LangGraph.RunBody",
-    examples={
-        "a message": _ASKED,
-        "a message of blocks": {
-            "assistant_id": "chat",
-            "input": {"messages": [{"role": "user", "content": [_HELLO]}]},
-            "stream_mode": ["messages-tuple", "values"],
-            "multitask_strategy": "interrupt",
-        },
-        "the last answer anew": {**_ASKED, "checkpoint": {"checkpoint_id": "start"}},
-    },
-)
-async def stream_run(request: ApiRequest) -> Response:
-    """Start a run and stream it.
-
-    `Content-Location` and `Location` name the run and its stream, without `/langgraph`.
-    """
-    request.state["streams"].check(rights(request))  # before the run begins
-    return await _stream_new(request, await _read_run(request))
-
-
-@Operation(
-    "langgraphWaitForRun",
-    _result(headers=_PLACES, may_have=(*chat.RUN_HEADERS, chat.IGNORED)),
-    _START,
-    path=_PATH,
-    body="LangGraph.RunBody",
-    examples={"a message": _ASKED},
-)
-async def wait_for_run(request: ApiRequest) -> Response:
-    """Start a run and answer with the state that it leaves.
-
-    `Location` is where the answer can be had again.
-    """
-    request.state["streams"].check(rights(request))
-    return await _wait_for_new(request, await _read_run(request))
-
-
-@Operation(
-    "langgraphCreateStatelessRun",
-    Answer("The run.", LangGraphRunJson, headers=_PLACES, may_have=(chat.IGNORED,)),
-    _START,
-    body="LangGraph.StatelessRunBody",
-    examples={"a message": _ASKED},
-)
-async def create_stateless_run(request: ApiRequest) -> Response:
-    """Start a run on a thread of its own and wait for nothing.
-
-    The thread is deleted when the run is over, unless `on_completion` is `keep`.
-    """
-    return await _create(request, await _read_stateless(request))
-
-
-@Operation(
-    "langgraphStreamStatelessRun",
-    _streamed(headers=_PLACES, may_have=(*chat.RUN_HEADERS, chat.IGNORED)),
-    _START,
-    body="LangGraph.StatelessRunBody",
-    examples={"a message": _ASKED},
-)
-async def stream_stateless_run(request: ApiRequest) -> Response:
-    """Start a run on a thread of its own and stream it.
-
-    The thread is deleted when the run is over, unless `on_completion` is `keep`.
-    """
-    request.state["streams"].check(rights(request))
-    return await _stream_new(request, await _read_stateless(request))
-
-
-@Operation(
-    "langgraphWaitForStatelessRun",
-    _result(headers=_PLACES, may_have=(*chat.RUN_HEADERS, chat.IGNORED)),
-    _START,
-    body="LangGraph.StatelessRunBody",
-    examples={"a message": _ASKED, "one whose thread is kept": {**_ASKED, "on_completion": "keep"}},
-)
-async def wait_for_stateless_run(request: ApiRequest) -> Response:
-    """Start a run on a thread of its own and answer with the state that it leaves.
-
-    The thread is deleted when the run is over, unless `on_completion` is `keep`.
-    """
-    request.state["streams"].check(rights(request))
-    return await _wait_for_new(request, await _read_stateless(request))
 
 
 @Operation(
@@ -300,18 +213,13 @@ async def join_run(request: ApiRequest) -> Response:
     _FOUND | pick("unsupported_option"),
     query={
         "wait": Parameter("`1` or `true`: wait until the thread is saved and free."),
-        "action": Parameter("The text of the run is kept.", operations.one_of(["interrupt"])),
+        "action": _ACTION,
     },
 )
 async def cancel_run(request: ApiRequest) -> Response:
     """Stop a run."""
     query, runs = request.query_params, request.state["runs"]
-    action = query.get("action", "interrupt")
-    if action != "interrupt":
-        raise InvalidRequest(
-            "unsupported_option",
-            f"action is {action[:20]!r}: a run can be interrupted, and what it said is kept.",
-        )
+    _check_action(request)
     await _find(request)
     key, run_id = thread_key(request), request.path_params["run_id"]
     if query.get("wait") not in YES:
@@ -320,6 +228,16 @@ async def cancel_run(request: ApiRequest) -> Response:
     if await request.state["store"].holder(key) == run_id:
         await runs.stop(key)
     return Response(status_code=204)
+
+
+def _check_action(request: ApiRequest) -> None:
+    """Raises InvalidRequest."""
+    action = request.query_params.get("action", "interrupt")
+    if action != "interrupt":
+        raise InvalidRequest(
+            "unsupported_option",
+            f"action is {action[:20]!r}: a run can be interrupted, and what it said is kept.",
+        )
 
 
 class Asked(NamedTuple):
@@ -352,31 +270,40 @@ class Asked(NamedTuple):
 async def _read_run(request: ApiRequest) -> Asked:
     """Read the body of a run. Raises Problem, InvalidRequest."""
     # The many models of a body are made when one comes.
-    from turnstream.server.formats.langgraph.body import parse, turn_request
+    from turnstream.server.formats.langgraph.body import parse
 
     id = fields.thread_id(request.path_params["thread_id"])
     read = partial(parse, limits=request.state["body_limits"])
     asked, _ = await request.state["bodies"].read(request, read)
-    asked, assistant = await _of_assistant(request, asked)
-    found = await find_thread(request) if asked.is_about_thread else None
-    thread = found.thread if found else SavedThread(id, (), ())
-    if found and asked.branches_at is not None:
-        thread = await branch_at(request, found, asked.branches_at)
-    return Asked(turn_request(asked, thread, assistant.graph), asked, assistant.id)
+    return await _asked_on(request, asked, id)
 
 
 async def _read_stateless(request: ApiRequest) -> Asked:
     """Read the body of a run on a new thread. Raises Problem, InvalidRequest."""
-    from turnstream.server.formats.langgraph.body import StatelessRunBody, parse, turn_request
+    from turnstream.server.formats.langgraph.body import StatelessRunBody, parse
 
     read = partial(parse, limits=request.state["body_limits"], model=StatelessRunBody)
     asked, _ = await request.state["bodies"].read(request, read)
+    return await _asked_on(request, asked, None)
+
+
+async def _asked_on(request: ApiRequest, asked: "Submission", thread_id: str | None) -> Asked:
+    """Make a body the request that it is on its thread; None: on a new one. Raises Problem,
+    InvalidRequest."""
+    from turnstream.server.formats.langgraph.body import turn_request
+
     asked, assistant = await _of_assistant(request, asked)
-    turn = turn_request(asked, SavedThread(new_thread_id(), (), ()), assistant.graph)
-    # Clients send what they say of a thread here too; this one is new.
-    turn = replace(turn, must_exist=False, based_on=None)
-    assert isinstance(asked.body, StatelessRunBody)
-    return Asked(turn, asked, assistant.id, deletes_thread=asked.body.on_completion != "keep")
+    if thread_id is None:
+        turn = turn_request(asked, SavedThread(new_thread_id(), (), ()), assistant.graph)
+        # Clients send what they say of a thread here too; this one is new.
+        turn = replace(turn, must_exist=False, based_on=None)
+        return Asked(turn, asked, assistant.id, deletes_thread=asked.body.deletes_thread)
+    key = ThreadKey(owner(request), thread_id)
+    found = await find_thread(request, key) if asked.is_about_thread else None
+    thread = found.thread if found else SavedThread(thread_id, (), ())
+    if found and asked.branches_at is not None:
+        thread = await branch_at(request, found, asked.branches_at)
+    return Asked(turn_request(asked, thread, assistant.graph), asked, assistant.id)
 
 
 async def _of_assistant(
@@ -393,6 +320,11 @@ async def _of_assistant(
 
 
 async def _create(request: ApiRequest, asked: Asked) -> Response:
+    started, headers = await _begin(request, asked)
+    return JSONResponse(started, headers=headers | asked.headers)
+
+
+async def _begin(request: ApiRequest, asked: Asked) -> tuple[LangGraphRunJson, dict[str, str]]:
     try:
         run = await asked.start(request)
         headers = chat.run_headers(run) | _places(run.header, asked.modes)
@@ -401,8 +333,8 @@ async def _create(request: ApiRequest, asked: Asked) -> Response:
     except StreamLost as lost:
         headers = chat.unseen_headers(lost) | _places(lost)
     now = datetime.now(UTC).isoformat(timespec="milliseconds")
-    started = _run(headers["X-Thread-Id"], headers["X-Run-Id"], asked.assistant_id, now, "running")
-    return JSONResponse(started, headers=headers | asked.headers)
+    id, run_id = headers["X-Thread-Id"], headers["X-Run-Id"]
+    return _run(id, run_id, asked.assistant_id, now, "running"), headers
 
 
 async def _stream_new(request: ApiRequest, asked: Asked) -> Response:
@@ -559,3 +491,174 @@ def _run(thread_id: str, run_id: str, graph: str, at: str, status: RunStatus) ->
         "kwargs": {},
         "multitask_strategy": "reject",
     }
+
+
+class _Way(NamedTuple):
+    """A way to start a run: what its caller gets."""
+
+    name: str
+    says: str
+    answer: Callable[..., Answer]
+    respond: Callable[[ApiRequest, Asked], Awaitable[Response]]
+    is_read: bool = True
+    """True if the caller reads the run, which takes a place among the streams."""
+    note: str = ""
+
+
+_CREATE = _Way(
+    "Create",
+    "wait for nothing",
+    partial(Answer, "The run.", LangGraphRunJson, may_have=(chat.IGNORED,)),
+    _create,
+    is_read=False,
+)
+_STREAM = _Way(
+    "Stream",
+    "stream it",
+    _streamed,
+    _stream_new,
+    note="`Content-Location` and `Location` name the run and its stream, without `/langgraph`.",
+)
+_WAIT = _Way(
+    "WaitFor",
+    "answer with the state that it leaves",
+    _result,
+    _wait_for_new,
+    note="`Location` is where the answer can be had again.",
+)
+_DELETED = "The thread is deleted when the run is over, unless `on_completion` is `keep`."
+
+
+def _starting(
+    way: _Way, *, stateless: bool = False, examples: Mapping[str, Any] = MappingProxyType({})
+) -> Any:
+    """Make the endpoint that starts a run: on the thread of the address, or on one of its own."""
+    read, of_thread = (_read_stateless, " on a thread of its own") if stateless else (_read_run, "")
+
+    async def start(request: ApiRequest) -> Response:
+        if way.is_read:
+            request.state["streams"].check(rights(request))  # before the run begins
+        return await way.respond(request, await read(request))
+
+    notes = [_DELETED] if stateless else [way.note] if way.note else []
+    start.__doc__ = "\n\n".join((f"Start a run{of_thread} and {way.says}.", *notes))
+    kind = "Stateless" if stateless else ""
+    headers = chat.RUN_HEADERS if way.is_read else ()
+    operation = Operation(
+        f"langgraph{way.name}{kind}Run",
+        way.answer(headers=_PLACES, may_have=(*headers, chat.IGNORED)),
+        _START,
+        path={} if stateless else _PATH,
+        body=f"LangGraph.{kind}RunBody",
+        examples={"a message": _ASKED, **examples},
+    )
+    return operation(start)
+
+
+create_run = _starting(_CREATE)
+stream_run = _starting(
+    _STREAM,
+    examples={
+        "a message of blocks": {
+            "assistant_id": "chat",
+            "input": {"messages": [{"role": "user", "content": [_HELLO]}]},
+            "stream_mode": ["messages-tuple", "values"],
+            "multitask_strategy": "interrupt",
+        },
+        "the last answer anew": {**_ASKED, "checkpoint": {"checkpoint_id": "start"}},
+    },
+)
+wait_for_run = _starting(_WAIT)
+create_stateless_run = _starting(_CREATE, stateless=True)
+stream_stateless_run = _starting(_STREAM, stateless=True)
+wait_for_stateless_run = _starting(
+    _WAIT,
+    stateless=True,
+    examples={"one whose thread is kept": {**_ASKED, "on_completion": "keep"}},
+)
+
+
+@Operation(
+    "langgraphCreateRuns",
+    Answer("The runs, in the order of the bodies.", list[LangGraphRunJson]),
+    _START,
+    body=operations.list_of("LangGraph.BatchRunBody", MAX_BATCH),
+    examples={"two": [_ASKED, {**_ASKED, "on_completion": "keep"}], "none": []},
+)
+async def create_runs(request: ApiRequest) -> Response:
+    """Start several runs and wait for nothing, each on the thread of its `thread_id` or on one of
+    its own.
+
+    If one of them cannot begin, those before it are stopped, and the answer is its problem.
+    """
+    from turnstream.server.formats.langgraph.body import BatchRunBody, parse_batch
+
+    reading = partial(parse_batch, limits=request.state["body_limits"], most=MAX_BATCH)
+    submissions, _ = await request.state["bodies"].read(request, reading)
+    asked = list[Asked]()
+    for one in submissions:
+        assert isinstance(one.body, BatchRunBody)
+        asked.append(await _asked_on(request, one, one.body.thread_id))
+    begun = list[LangGraphRunJson]()
+    try:
+        for each in asked:
+            begun.append((await _begin(request, each))[0])
+    except BaseException:
+        for run in begun:
+            key = ThreadKey(owner(request), run["thread_id"])
+            request.state["runs"].ask_to_stop(key, run["run_id"])
+        raise
+    return JSONResponse(begun)
+
+
+class LangGraphCancelBody(Fields):
+    thread_id: Annotated[Text | None, says("The thread of the runs; all of the caller's.")] = None
+    run_ids: (
+        Annotated[
+            list[Text], Field(max_length=MAX_LISTED), fields.FirstFault(), says("All without it.")
+        ]
+        | None
+    ) = None
+    status: (
+        Annotated[
+            Literal["pending", "running", "all"],
+            fields.Otherwise("invalid_body"),
+            says("`pending`: none, since runs do not queue up."),
+        ]
+        | None
+    ) = None
+
+
+@Operation(
+    "langgraphCancelRuns",
+    {204: Answer("The runs are asked to stop.", may_have=(chat.IGNORED,))},
+    STORAGE | pick("invalid_body", "invalid_text", "unsupported_option"),
+    query={"action": _ACTION},
+    body=LangGraphCancelBody,
+    examples={"all": {"status": "all"}, "one": {"thread_id": "t1", "run_ids": ["r1"]}},
+)
+async def cancel_runs(request: ApiRequest) -> Response:
+    """Stop live runs. Those that are over are passed over."""
+    asked, headers = await read_body(request, LangGraphCancelBody)
+    _check_action(request)
+    store, runs, cursor = request.state["store"], request.state["runs"], None
+    for _ in range(MAX_SEARCHED // PAGE_SIZE):
+        page = await store.page(owner(request), PAGE_SIZE, cursor, "live")
+        for entry in page.entries if asked.status != "pending" else ():
+            is_asked = asked.thread_id in (None, entry.id)
+            if is_asked and (asked.run_ids is None or entry.run_id in asked.run_ids):
+                runs.ask_to_stop(ThreadKey(owner(request), entry.id), entry.run_id)
+        cursor = page.cursor
+        if not cursor:
+            break
+    return Response(status_code=204, headers=headers)
+
+
+@Operation("langgraphDeleteRun", {}, _FOUND | pick("unsupported_option"))
+async def delete_run(request: ApiRequest) -> Response:
+    """Refuse to delete a run: what it said is its thread's, and goes with it."""
+    await _find(request)
+    raise InvalidRequest(
+        "unsupported_option",
+        "A run is not deleted by itself: what it said is its thread's. Delete the thread.",
+    )

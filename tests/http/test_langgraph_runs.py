@@ -1,0 +1,118 @@
+"""LangGraph SDK: several runs are started and stopped at once, and what a run cannot do is said."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+from tests.support.endpoint import Pause, Say, StrictEndpoint, reply, text_reply
+from tests.support.serving import Client, endpoint_settings, serving
+from tests.support.waiting import eventually
+
+PATH = "/langgraph"
+
+
+def asked(words: str, **more: Any) -> dict[str, Any]:
+    return {
+        "assistant_id": "chat",
+        "input": {"messages": [{"type": "human", "content": words}]},
+        **more,
+    }
+
+
+async def statuses(client: Client, *threads: str) -> list[str]:
+    return [(await client.http.get(f"{PATH}/threads/{id}")).json()["status"] for id in threads]
+
+
+async def test_a_batch_starts_each_run_on_its_thread(
+    tmp_path: Path, endpoint: StrictEndpoint
+) -> None:
+    endpoint.script(text_reply("Hello."), text_reply("Hello."))
+    async with serving(endpoint_settings(tmp_path / "t.db", endpoint)) as client:
+        bodies = [asked("One", thread_id="t1"), asked("Two", on_completion="keep")]
+        answer = await client.http.post(f"{PATH}/runs/batch", json=bodies)
+        assert answer.status_code == 200, answer.text
+        first, second = answer.json()
+        assert first["thread_id"] == "t1"
+        for run in (first, second):
+            path = f"{PATH}/threads/{run['thread_id']}/runs/{run['run_id']}"
+            told = (await client.http.get(f"{path}/join")).json()["messages"]
+            assert told[-1]["content"] == "Hello."
+            listed = (await client.http.get(path)).json()
+            assert listed["status"] == "success"
+
+
+async def test_a_batch_begins_as_a_whole_or_not_at_all(
+    tmp_path: Path, endpoint: StrictEndpoint
+) -> None:
+    endpoint.script(reply(Say("One"), Pause(asyncio.Event())))
+    async with serving(endpoint_settings(tmp_path / "t.db", endpoint)) as client:
+        bodies = [asked("One", thread_id="t1"), asked("Two", thread_id="t1")]
+        refused = await client.http.post(f"{PATH}/runs/batch", json=bodies)
+        assert (refused.status_code, refused.json()["code"]) == (409, "run_in_progress")
+
+        async def is_over() -> bool:
+            return await statuses(client, "t1") == ["idle"]
+
+        await eventually(is_over)
+        wrong = [asked("One", thread_id="t2"), {"assistant_id": "chat", "input": {"messages": 7}}]
+        refused = await client.http.post(f"{PATH}/runs/batch", json=wrong)
+        assert refused.status_code == 422
+        assert refused.json()["detail"].startswith("Run 1: input.messages")
+        assert (await client.http.get(f"{PATH}/threads/t2")).status_code == 404
+
+
+async def test_live_runs_are_stopped_together(tmp_path: Path, endpoint: StrictEndpoint) -> None:
+    for _ in range(3):
+        endpoint.script(reply(Say("One"), Pause(asyncio.Event())))
+    async with serving(endpoint_settings(tmp_path / "t.db", endpoint)) as client:
+        bodies = [asked("Hi", thread_id=id) for id in ("t1", "t2", "t3")]
+        begun = (await client.http.post(f"{PATH}/runs/batch", json=bodies)).json()
+        live = ["busy", "busy", "busy"]
+        for body in ({"status": "pending"}, {"thread_id": "t1", "run_ids": ["none"]}):
+            passed = await client.http.post(f"{PATH}/runs/cancel", json=body)
+            assert passed.status_code == 204
+            assert await statuses(client, "t1", "t2", "t3") == live
+        one = {"thread_id": "t1", "run_ids": [begun[0]["run_id"]]}
+        await client.http.post(f"{PATH}/runs/cancel", json=one)
+
+        async def first_is_over() -> bool:
+            return await statuses(client, "t1", "t2", "t3") == ["idle", "busy", "busy"]
+
+        await eventually(first_is_over)
+        await client.http.post(f"{PATH}/runs/cancel", json={"status": "all"})
+
+        async def all_are_over() -> bool:
+            return await statuses(client, "t1", "t2", "t3") == ["idle"] * 3
+
+        await eventually(all_are_over)
+
+
+async def test_a_run_is_not_deleted_without_its_thread(
+    tmp_path: Path, endpoint: StrictEndpoint
+) -> None:
+    endpoint.script(text_reply("Hello."))
+    async with serving(endpoint_settings(tmp_path / "t.db", endpoint)) as client:
+        await client.http.post(f"{PATH}/threads/t1/runs/wait", json=asked("Hi"))
+        [run] = (await client.http.get(f"{PATH}/threads/t1/runs")).json()
+        refused = await client.http.delete(f"{PATH}/threads/t1/runs/{run['run_id']}")
+        assert (refused.status_code, refused.json()["code"]) == (422, "unsupported_option")
+        rolled = {"action": "rollback"}
+        refused = await client.http.post(f"{PATH}/runs/cancel", json={}, params=rolled)
+        assert (refused.status_code, refused.json()["code"]) == (422, "unsupported_option")
+
+
+async def test_what_there_is_not_is_a_problem(tmp_path: Path, endpoint: StrictEndpoint) -> None:
+    async with serving(endpoint_settings(tmp_path / "t.db", endpoint)) as client:
+        for method, path, code in (
+            ("POST", "/runs/crons", "no_crons"),
+            ("DELETE", "/runs/crons/c", "no_crons"),
+            ("POST", "/threads/t1/runs/crons", "no_crons"),
+            ("GET", "/nowhere", "not_found"),
+            ("GET", "/threads/t1/nowhere", "not_found"),
+        ):
+            answer = await client.http.request(method, PATH + path, json={})
+            assert (answer.status_code, answer.json()["code"]) == (404, code)
+            assert answer.headers["content-type"] == "application/problem+json"
+        hooked = asked("Hi", webhook="https://example.org")
+        refused = await client.http.post(f"{PATH}/threads/t1/runs", json=hooked)
+        assert (refused.status_code, refused.json()["code"]) == (422, "unsupported_option")
