@@ -30,7 +30,7 @@ from turnstream.server.storage.interfaces import ThreadStore
 from turnstream.server.storage.removed_messages import RemovedMessage
 from turnstream.server.turns.chunks import Interrupt
 from turnstream.server.turns.header import ThreadKey
-from turnstream.server.turns.requests import NO_VALUES, GraphValues
+from turnstream.server.turns.requests import NO_OPTIONS, NO_VALUES, GraphValues, RunOptions
 from turnstream.tools.threads import beside_loop
 
 MAX_LEFT_BRANCHES = 20
@@ -175,6 +175,7 @@ class Checkpoints:
         point: BranchPoint | None = None,
         values: GraphValues = NO_VALUES,
         resume: Command[Any] | None = None,
+        options: RunOptions = NO_OPTIONS,
         *,
         rights: Rights,
         callbacks: Sequence[BaseCallbackHandler] = (),
@@ -192,11 +193,14 @@ class Checkpoints:
             self.attached,
             callbacks,
         )
+        if options.recursion_limit is not None:
+            config["recursion_limit"] = options.recursion_limit
         given = resume if messages is None else _input(messages, values)
+        asked = (given, config, context, values, options)
         if self.attached.factory is None:
-            stream = self._stream(self._graph, given, config, context, values)
+            stream = self._stream(self._graph, *asked)
         else:
-            stream = self._made_for_run(self.attached.factory, given, config, context, values)
+            stream = self._made_for_run(self.attached.factory, *asked)
         return stream if self.attached.context.is_ours else self._read(stream)
 
     async def _made_for_run(
@@ -206,6 +210,7 @@ class Checkpoints:
         config: RunnableConfig,
         context: TurnContext,
         values: GraphValues,
+        options: RunOptions,
     ) -> AsyncIterator[Any]:
         """Stream a graph that is made for this run; what its factory opens is closed at the end."""
         configurable = config["configurable"]
@@ -213,7 +218,8 @@ class Checkpoints:
         async with AsyncExitStack() as stack:
             shown = {"configurable": {**configurable}}
             graph = await factory.make(shown, configurable[AUTH_USER], made, stack)
-            async with aclosing(self._stream(graph, given, config, context, values)) as items:  # type: ignore[type-var]
+            stream = self._stream(graph, given, config, context, values, options)
+            async with aclosing(stream) as items:  # type: ignore[type-var]
                 async for item in items:
                     yield item
 
@@ -224,6 +230,7 @@ class Checkpoints:
         config: RunnableConfig,
         context: TurnContext,
         values: GraphValues,
+        options: RunOptions,
     ) -> AsyncIterator[Any]:
         return graph.astream(
             given,
@@ -235,6 +242,8 @@ class Checkpoints:
             version="v2",
             durability="sync",
             context=self.attached.context.of(context, values.context),
+            interrupt_before=options.interrupt_before or None,
+            interrupt_after=options.interrupt_after or None,
         )
 
     async def forget_bare_answer(self, key: ThreadKey) -> None:

@@ -18,13 +18,7 @@ def check_values(request: TurnRequest, graph: AttachedGraph, allowed: Collection
             "client_tools_not_supported",
             "The graph of this server takes no tools of a client; send none.",
         )
-    node = request.update.as_node if request.update else None
-    if node is not None and node not in graph.node_names:
-        nodes = ", ".join(graph.node_names) or "none of this graph"
-        raise InvalidRequest(
-            "value_not_allowed",
-            f"as_node is {node[:64]!r}: leave it out, or name a node ({nodes}).",
-        )
+    _check_nodes(request, graph)
     values = request.values
     for place, names in allowed_names(graph, allowed).items():
         wrong = [name for name in getattr(values, place) if name not in names]
@@ -63,6 +57,22 @@ def check_values(request: TurnRequest, graph: AttachedGraph, allowed: Collection
             "invalid_context",
             f"The graph does not take these values of its context: {given_names}.",
         ) from None
+
+
+def _check_nodes(request: TurnRequest, graph: AttachedGraph) -> None:
+    """Raises InvalidRequest for nodes that a client may not name."""
+    if request.options.has_breakpoints and graph.is_built_in:
+        raise InvalidRequest(
+            "value_not_allowed",
+            "interrupt_before and interrupt_after are for graphs of one's own: leave them out.",
+        )
+    node = request.update.as_node if request.update else None
+    if node is not None and node not in graph.node_names:
+        nodes = ", ".join(graph.node_names) or "none of this graph"
+        raise InvalidRequest(
+            "value_not_allowed",
+            f"as_node is {node[:64]!r}: leave it out, or name a node ({nodes}).",
+        )
 
 
 def with_app_context(request: TurnRequest, graph: AttachedGraph) -> TurnRequest:

@@ -190,6 +190,7 @@ class Run:
             plan.point,
             self.start.values,
             plan.resume,
+            self.start.options,
             rights=self.start.rights,
             callbacks=self._callbacks(),
         )

@@ -109,6 +109,7 @@ class RunStarts:
             ),
             rights=rights,
             values=request.values,
+            options=request.options,
             classifier=replace(
                 self.equipment.classifier,
                 catalogue=catalogue,

@@ -7,7 +7,7 @@ from turnstream.graphs.context import TurnContext
 from turnstream.server.callers.rights import Rights
 from turnstream.server.runs.plan import Plan
 from turnstream.server.turns.header import RunHeader, ThreadKey
-from turnstream.server.turns.requests import GraphValues
+from turnstream.server.turns.requests import GraphValues, RunOptions
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +33,7 @@ class RunStart:
     context: TurnContext
     rights: Rights
     values: GraphValues
+    options: RunOptions
     classifier: Classifier
     limits: RunLimits
     model: str | None = None

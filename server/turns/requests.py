@@ -155,6 +155,24 @@ class StateUpdate:
 
 
 @dataclass(frozen=True, slots=True)
+class RunOptions:
+    """The options of LangGraph that a run has of its client."""
+
+    interrupt_before: Literal["*"] | tuple[str, ...] = ()
+    """The nodes ahead of which the run stops; `*`: all."""
+    interrupt_after: Literal["*"] | tuple[str, ...] = ()
+    recursion_limit: int | None = None
+    """Steps of the graph. None: the graph's own."""
+
+    @property
+    def has_breakpoints(self) -> bool:
+        return bool(self.interrupt_before or self.interrupt_after)
+
+
+NO_OPTIONS = RunOptions()
+
+
+@dataclass(frozen=True, slots=True)
 class Resume:
     """Answers to what the graph has stopped to ask: an object, interrupt id to value, or the bare
     value if one interrupt is open."""
@@ -184,6 +202,7 @@ class TurnRequest:
     client_tools: tuple[ClientTool, ...] = ()
     app_context: tuple[AppContext, ...] = ()
     values: GraphValues = NO_VALUES
+    options: RunOptions = NO_OPTIONS
     graph: str | None = None
     """None: the thread's, or for a new thread the default."""
     model: str | None = None

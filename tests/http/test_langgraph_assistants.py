@@ -81,7 +81,7 @@ async def test_a_run_gets_the_values_of_its_assistant_but_for_those_it_has_itsel
         answer = await run(client, kept["assistant_id"])
         assert said(answer) == "dry, merry"
         ignored = answer.headers["x-turnstream-ignored"]
-        assert ignored == "assistant.config.recursion_limit, assistant.config.tags"
+        assert ignored == "assistant.config.tags"
         own = {"context": {"tone": "warm"}, "config": {"configurable": {"mood": "sad"}}}
         assert said(await run(client, kept["assistant_id"], **own)) == "warm, sad"
         assert said(await run(client, "toned")) == "plain, calm"

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.endpoint import Pause, Say, StrictEndpoint, reply, text_reply
-from tests.support.serving import Client, endpoint_settings, serving
+from tests.support.serving import Client, endpoint_settings, serving, settings
 from tests.support.waiting import eventually
 
 PATH = "/langgraph"
@@ -116,3 +116,48 @@ async def test_what_there_is_not_is_a_problem(tmp_path: Path, endpoint: StrictEn
         hooked = asked("Hi", webhook="https://example.org")
         refused = await client.http.post(f"{PATH}/threads/t1/runs", json=hooked)
         assert (refused.status_code, refused.json()["code"]) == (422, "unsupported_option")
+
+
+AGENT = """
+from langchain_core.messages import AIMessage
+from langgraph.graph import START, MessagesState, StateGraph
+
+
+def first(state):
+    return {"messages": [AIMessage("One.")]}
+
+
+def second(state):
+    return {"messages": [AIMessage("Two.")]}
+
+
+graph = StateGraph(MessagesState).add_node("first", first).add_node("second", second)
+graph.add_edge(START, "first").add_edge("first", "second")
+"""
+
+
+async def test_a_run_stops_at_the_nodes_that_its_client_names_and_keeps_to_its_steps(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "stepwise.py").write_text(AGENT)
+    given = settings(tmp_path / "t.db", graph=f"{tmp_path / 'stepwise.py'}:graph")
+    async with serving(given) as client:
+        for id, stop in (
+            ("t1", {"interrupt_before": ["second", "none"]}),
+            ("t2", {"interrupt_after": ["first"]}),
+        ):
+            path = f"{PATH}/threads/{id}"
+            body = {**asked("Hi", **stop), "assistant_id": "stepwise"}
+            answer = await client.http.post(f"{path}/runs/wait", json=body)
+            assert [m["content"] for m in answer.json()["messages"]] == ["Hi", "One."]
+            ignored = answer.headers.get("x-turnstream-ignored")
+            assert ignored == ("interrupt_before.none" if id == "t1" else None)
+            state = (await client.http.get(f"{path}/state")).json()
+            assert (state["next"], await statuses(client, id)) == (["second"], ["interrupted"])
+            on = {"assistant_id": "stepwise", "input": None}
+            told = (await client.http.post(f"{path}/runs/wait", json=on)).json()
+            assert [m["content"] for m in told["messages"]] == ["Hi", "One.", "Two."]
+            assert await statuses(client, id) == ["idle"]
+        body = {**asked("Hi", config={"recursion_limit": 1}), "assistant_id": "stepwise"}
+        failed = (await client.http.post(f"{PATH}/runs/wait", json=body)).json()
+        assert failed["__error__"]["error"] == "recursion_limit"

@@ -56,6 +56,7 @@ from turnstream.server.turns.requests import (
     GraphValues,
     InvalidRequest,
     Resume,
+    RunOptions,
     StateUpdate,
     TextContent,
     ToolAnswer,
@@ -151,6 +152,20 @@ class CallAnswer(Fields):
 Refused = Annotated[Any, *refused()]
 
 
+MAX_BREAKPOINTS, MAX_RECURSION = 100, 1000
+_NODES = fields.Otherwise(
+    "invalid_body", f"send '*', or a JSON array of up to {MAX_BREAKPOINTS} names of nodes"
+)
+Breakpoints = Annotated[
+    Literal["*"] | Annotated[list[Text], Field(max_length=MAX_BREAKPOINTS)], _NODES
+]
+RecursionLimit = Annotated[
+    int,
+    Field(ge=1, le=MAX_RECURSION),
+    fields.Otherwise("invalid_body", f"send a whole number from 1 to {MAX_RECURSION}"),
+]
+
+
 class RunCommand(Fields):
     resume: Answers = None
     goto: Refused = None
@@ -166,6 +181,7 @@ class RunConfigurable(RunCheckpoint):
 
 
 class RunConfig(Fields):
+    recursion_limit: RecursionLimit | None = None
     configurable: Annotated[RunConfigurable, fields.depends_on_server("configurable")] | None = None
 
 
@@ -174,8 +190,8 @@ class RunMetadata(Fields):
 
 
 class RunBody(Fields):
-    interrupt_before: Refused = None
-    interrupt_after: Refused = None
+    interrupt_before: Breakpoints | None = None
+    interrupt_after: Breakpoints | None = None
     webhook: Refused = None
     after_seconds: Refused = None
     assistant_id: Text = Field(description="A graph, or the id that LangGraph gives it.")
@@ -276,9 +292,12 @@ def parse(body: Any, limits: BodyLimits, model: type[RunBody] = RunBody) -> Subm
     metadata = asked.metadata if isinstance(asked.metadata, dict) else {}
     resume = asked.command.resume if asked.command else None
     messages = input_messages((asked.input or {}).get("messages"), limits)
+    limit = asked.config.recursion_limit if asked.config else None
+    before, after = _nodes(asked.interrupt_before), _nodes(asked.interrupt_after)
     request = TurnRequest(
         answers_are_copies=True,
         values=_values(asked, own, limits),
+        options=RunOptions(before, after, limit),
         resume=None if resume is None else Resume(resume),
         on_busy="stop" if asked.multitask_strategy == "interrupt" else "reject",
         must_exist=asked.if_not_exists == "reject",
@@ -356,6 +375,10 @@ def _values(asked: RunBody, configurable: Mapping[str, Any], limits: BodyLimits)
     return read(Values, given, limits).graph_values
 
 
+def _nodes(named: Any) -> Any:
+    return named if named == "*" else tuple(named or ())
+
+
 def _own(configurable: Mapping[str, Any]) -> dict[str, Any]:
     """The keys of `configurable` that are the graph's own."""
     return {
@@ -376,7 +399,12 @@ def with_assistant(
         {**kept.context, **own.context}, {**kept.configurable, **own.configurable}, own.input
     )
     ignored = [*asked.ignored, *without_effect(config, RunConfig, "assistant.config.")]
-    return replace(asked, request=replace(asked.request, values=values), ignored=ignored)
+    options = asked.request.options
+    if options.recursion_limit is None:
+        limit = read(RunConfig, config, asked.limits, "assistant.config").recursion_limit
+        options = replace(options, recursion_limit=limit)
+    request = replace(asked.request, values=values, options=options)
+    return replace(asked, request=request, ignored=ignored)
 
 
 def state_update(

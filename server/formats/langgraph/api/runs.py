@@ -293,6 +293,7 @@ async def _asked_on(request: ApiRequest, asked: "Submission", thread_id: str | N
     from turnstream.server.formats.langgraph.body import turn_request
 
     asked, assistant = await _of_assistant(request, asked)
+    asked = _known_nodes(request, asked, assistant.graph)
     if thread_id is None:
         turn = turn_request(asked, SavedThread(new_thread_id(), (), ()), assistant.graph)
         # Clients send what they say of a thread here too; this one is new.
@@ -304,6 +305,25 @@ async def _asked_on(request: ApiRequest, asked: "Submission", thread_id: str | N
     if found and asked.branches_at is not None:
         thread = await branch_at(request, found, asked.branches_at)
     return Asked(turn_request(asked, thread, assistant.graph), asked, assistant.id)
+
+
+def _known_nodes(request: ApiRequest, asked: "Submission", graph: str) -> "Submission":
+    """Note the nodes to stop at that the graph does not have, which have no effect."""
+    options = asked.request.options
+    if not options.has_breakpoints:
+        return asked
+    nodes = request.state["graphs"].by_name[graph].attached.node_names
+    named = {
+        "interrupt_before": options.interrupt_before,
+        "interrupt_after": options.interrupt_after,
+    }
+    unknown = [
+        f"{key}.{node}"
+        for key, of_key in named.items()
+        for node in (of_key if of_key != "*" else ())
+        if node not in nodes
+    ]
+    return replace(asked, ignored=[*asked.ignored, *unknown])
 
 
 async def _of_assistant(
