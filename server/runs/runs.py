@@ -177,6 +177,7 @@ class Runs:
             base=None if start.plan.new is None else start.plan.base or "",
             closes_approvals=start.plan.closes_approvals,
             words=start.plan.first_words,
+            record=request.record,
         )
         goes_on = start.plan.new is None and start.plan.point is None
         self._held_calls.begin_run(claim.key.checkpoint_key, goes_on=goes_on)

@@ -23,7 +23,7 @@ from turnstream.server.storage.unavailable import StorageUnavailable as StorageU
 from turnstream.server.storage.unfinished_answers import UnfinishedAnswers
 from turnstream.server.turns.chunks import Disposition
 from turnstream.server.turns.header import ThreadKey
-from turnstream.server.turns.requests import IdempotencyKey
+from turnstream.server.turns.requests import IdempotencyKey, RunRecord
 
 MAX_PINNED = 50
 """The threads of an owner that may be pinned; they come before all others."""
@@ -197,6 +197,7 @@ class ThreadStore(UnfinishedAnswers, RemovedMessages, ThreadMetadata, AssistantS
         base: str | None = None,
         closes_approvals: bool = False,
         words: FirstWords | None = None,
+        record: RunRecord | None = None,
     ) -> None:
         """Move the thread to the top of the list as live, on this graph. `base` is its newest
         checkpoint, empty if it has none: a newer one has what the run's request brought. None: it

@@ -41,6 +41,7 @@ MOVED: dict[Table, dict[str, Any]] = {
     unfinished.answers: {},
     removed_rows.removed_messages: {},
     metadata_rows.thread_metadata: {},
+    metadata_rows.run_records: {},
 }
 """Tables whose rows of a thread go with it, and what changes in them."""
 LEFT_BEHIND = (requests,)

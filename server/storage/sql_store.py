@@ -42,7 +42,7 @@ from turnstream.server.storage.titles import FirstWords
 from turnstream.server.storage.write_meter import WriteMeter
 from turnstream.server.turns.chunks import Disposition
 from turnstream.server.turns.header import ThreadKey
-from turnstream.server.turns.requests import IdempotencyKey
+from turnstream.server.turns.requests import IdempotencyKey, RunRecord
 
 T = TypeVar("T")
 
@@ -172,6 +172,7 @@ class SqlStore(ABC):
         base: str | None = None,
         closes_approvals: bool = False,
         words: FirstWords | None = None,
+        record: RunRecord | None = None,
     ) -> None:
         def begin(connection: Connection) -> None:
             thread_list.begin_run(connection, key, run_id, title, graph, base)
@@ -179,6 +180,8 @@ class SqlStore(ABC):
                 thread_list.follow_words(connection, key, words)
             if closes_approvals:
                 approvals.close(connection, key)
+            if record:
+                metadata_rows.put_record(connection, key, run_id, record)
             perform(connection, also)
 
         await self.write_claimed(key, run_id, begin)
@@ -348,6 +351,9 @@ class SqlStore(ABC):
 
     async def metadata(self, owner: str, thread_ids: Sequence[str]) -> Mapping[str, Metadata]:
         return await self.read(metadata_rows.get, owner, thread_ids)
+
+    async def run_record(self, key: ThreadKey, run_id: str) -> RunRecord | None:
+        return await self.read(metadata_rows.get_record, key, run_id)
 
     async def create_assistant(self, owner: str, id: str, content: Content) -> Assistant | None:
         return await self.write(assistant_rows.create, owner, id, content)

@@ -19,7 +19,10 @@ from turnstream.server.storage.interfaces import ThreadEntry
 from turnstream.server.storage.tables import CHECKPOINT_TABLES, call_dispositions, threads
 from turnstream.server.turns.header import ThreadKey
 
-_COPIED = (call_dispositions, removed_rows.removed_messages, metadata_rows.thread_metadata)
+_COPIED = (
+    *(call_dispositions, removed_rows.removed_messages),
+    *(metadata_rows.thread_metadata, metadata_rows.run_records),
+)
 """Tables of ours whose rows of a thread are copied. Calls that wait for an approval are listed once
 more when the copy has had a run."""
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from turnstream.server.turns.header import ThreadKey
+from turnstream.server.turns.requests import RunRecord
 
 MAX_METADATA_CHARS = 16_000
 """Of the JSON that one thread has."""
@@ -26,6 +27,10 @@ class ThreadMetadata(Protocol):
 
     async def metadata(self, owner: str, thread_ids: Sequence[str]) -> Mapping[str, Metadata]:
         """Return what threads have, by id; those that have nothing are left out."""
+
+    async def run_record(self, key: ThreadKey, run_id: str) -> RunRecord | None:
+        """Return what a client has said of the thread's last run. None: nothing, or it is not the
+        last."""
 
 
 def metadata_text(kept: Metadata) -> str:

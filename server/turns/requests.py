@@ -173,6 +173,14 @@ NO_OPTIONS = RunOptions()
 
 
 @dataclass(frozen=True, slots=True)
+class RunRecord:
+    """What a client says of its run, kept with the thread while the run is its last."""
+
+    assistant_id: str
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Resume:
     """Answers to what the graph has stopped to ask: an object, interrupt id to value, or the bare
     value if one interrupt is open."""
@@ -203,6 +211,7 @@ class TurnRequest:
     app_context: tuple[AppContext, ...] = ()
     values: GraphValues = NO_VALUES
     options: RunOptions = NO_OPTIONS
+    record: RunRecord | None = None
     graph: str | None = None
     """None: the thread's, or for a new thread the default."""
     model: str | None = None

@@ -161,3 +161,30 @@ async def test_a_run_stops_at_the_nodes_that_its_client_names_and_keeps_to_its_s
         body = {**asked("Hi", config={"recursion_limit": 1}), "assistant_id": "stepwise"}
         failed = (await client.http.post(f"{PATH}/runs/wait", json=body)).json()
         assert failed["__error__"]["error"] == "recursion_limit"
+
+
+async def test_what_a_client_says_of_a_run_is_kept_while_it_is_the_last(
+    tmp_path: Path, endpoint: StrictEndpoint
+) -> None:
+    endpoint.script(text_reply("One."), text_reply("Two."))
+    async with serving(endpoint_settings(tmp_path / "t.db", endpoint)) as client:
+        body = {"assistant_id": "a1", "graph_id": "chat"}
+        await client.http.post(f"{PATH}/assistants", json=body)
+        path, said = f"{PATH}/threads/t1", {"topic": {"of": "tides"}}
+        first = {**asked("Hi", metadata=said), "assistant_id": "a1"}
+        answer = await client.http.post(f"{path}/runs/wait", json=first)
+        assert "x-turnstream-ignored" not in answer.headers
+        [run] = (await client.http.get(f"{path}/runs")).json()
+        assert (run["assistant_id"], run["metadata"]) == ("a1", said)
+        assert (await client.http.get(f"{path}/runs/{run['run_id']}")).json() == run
+        some = await client.http.get(f"{path}/runs", params={"select": ["status", "metadata"]})
+        assert some.json() == [{"status": "success", "metadata": said}]
+        copied = (await client.http.post(f"{path}/copy")).json()["thread_id"]
+        [run] = (await client.http.get(f"{PATH}/threads/{copied}/runs")).json()
+        assert run["metadata"] == said
+        await client.http.post(f"{path}/runs/wait", json=asked("And?"))
+        [run] = (await client.http.get(f"{path}/runs")).json()
+        assert (run["assistant_id"], run["metadata"]) == ("chat", {})
+        long = asked("Hi", metadata={"topic": "x" * 16_000})
+        refused = await client.http.post(f"{path}/runs", json=long)
+        assert (refused.status_code, refused.json()["code"]) == (422, "value_too_long")

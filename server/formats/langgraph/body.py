@@ -205,7 +205,10 @@ class RunBody(Fields):
     multitask_strategy: Annotated[Literal["reject", "interrupt"], _STRATEGY] | None = None
     on_disconnect: Annotated[Literal["cancel", "continue"], _BODY] | None = None
     if_not_exists: Annotated[Literal["create", "reject"], _BODY] | None = None
-    metadata: Any = Field(None, description="Nothing but `based_on` is read.")
+    metadata: Annotated[Any, fields.FITTING_JSON] = Field(
+        None,
+        description="Kept with the run. `based_on`: the thread's last run, as in other bodies.",
+    )
 
     @property
     def deletes_thread(self) -> bool:
@@ -308,7 +311,6 @@ def parse(body: Any, limits: BodyLimits, model: type[RunBody] = RunBody) -> Subm
         *without_effect(body, model),
         *without_effect(body.get("config") or {}, RunConfig, "config."),
         *without_effect(body.get("command") or {}, RunCommand, "command."),
-        *without_effect(metadata, RunMetadata, "metadata."),
         *(f"config.configurable.{key}" for key in own if key.startswith(RESERVED)),
     ]
     return Submission(asked, request, messages, branches_at, ignored, limits)

@@ -17,7 +17,7 @@ from turnstream.server.storage import tables
 from turnstream.server.storage.assistant_rows import assistants
 from turnstream.server.storage.extension_tables import extensions
 from turnstream.server.storage.interfaces import StorageError
-from turnstream.server.storage.metadata_rows import thread_metadata
+from turnstream.server.storage.metadata_rows import run_records, thread_metadata
 from turnstream.server.storage.postgres.transactions import driver
 from turnstream.server.storage.removed_rows import removed_messages
 
@@ -128,6 +128,10 @@ def _keep_assistants(connection: Connection) -> None:
     assistants.create(connection)
 
 
+def _keep_run_records(connection: Connection) -> None:
+    run_records.create(connection)
+
+
 STEPS: Sequence[Callable[[Connection], None]] = (
     _leave_out,
     _index_titles,
@@ -140,6 +144,7 @@ STEPS: Sequence[Callable[[Connection], None]] = (
     _keep_removed_messages,
     _keep_metadata,
     _keep_assistants,
+    _keep_run_records,
 )
 """From version 1 to 2, and so on."""
 VERSION = 1 + len(STEPS)

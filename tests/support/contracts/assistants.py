@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
+from turnstream.server.storage import assistant_rows
 from turnstream.server.storage.assistants import (
     MAX_ASSISTANT_CHARS,
-    MAX_ASSISTANTS,
     MAX_VERSIONS,
     Assistant,
     AssistantTooLarge,
@@ -78,11 +78,14 @@ class AssistantContract:
             await store.update_assistant("ann", "a1", {"name": str(number)})
         assert await numbers(store) == [*range(MAX_VERSIONS + 1, 1, -1)]
 
-    async def test_assistants_are_bounded_in_size_and_count(self, store: ThreadStore) -> None:
+    async def test_assistants_are_bounded_in_size_and_count(
+        self, store: ThreadStore, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(assistant_rows, "MAX_ASSISTANTS", 3)
         long = Content("chat", "x" * MAX_ASSISTANT_CHARS)
         with pytest.raises(AssistantTooLarge):
             await store.create_assistant("ann", "a0", long)
-        for number in range(MAX_ASSISTANTS):
+        for number in range(3):
             await made(store, f"a{number}")
         with pytest.raises(TooManyAssistants):
             await store.create_assistant("ann", "one-more", CONTENT)
@@ -90,4 +93,4 @@ class AssistantContract:
             await store.update_assistant("ann", "a0", {"name": long.name})
         assert await numbers(store, "a0") == [1]
         newest = (await store.assistants("ann"))[0]
-        assert newest.id == f"a{MAX_ASSISTANTS - 1}"
+        assert newest.id == "a2"

@@ -27,12 +27,15 @@ from turnstream.server.formats.langgraph.api.bodies import (
     MAX_SEARCHED,
     Nothing,
     read_body,
+    selected,
+    some_of,
 )
 from turnstream.server.formats.langgraph.api.states import branch_at, find_thread
 from turnstream.server.formats.langgraph.api.threads import (
     PAGE_SIZE,
     STATUSES,
     RunStatus,
+    check_size,
     new_thread_id,
 )
 from turnstream.server.formats.langgraph.snapshot import SavedThread
@@ -40,7 +43,7 @@ from turnstream.server.formats.metadata import given
 from turnstream.server.http import chat, operations
 from turnstream.server.http.cursors import Position, position
 from turnstream.server.http.event_streams import CURSOR_LOST
-from turnstream.server.http.operations import Answer, Operation, Parameter, says
+from turnstream.server.http.operations import TEXT, Answer, Operation, Parameter, says
 from turnstream.server.http.problems import problem, unknown_thread
 from turnstream.server.http.sse_response import ServerSentEvents
 from turnstream.server.http.state import ApiRequest, owner, principal, rights, thread_key
@@ -56,7 +59,7 @@ from turnstream.server.turns.chunks import Chunk, Done, Error, Interrupt
 from turnstream.server.turns.header import RunHeader, ThreadKey
 from turnstream.server.turns.messages import AssistantTurn
 from turnstream.server.turns.problem_codes import STORAGE, pick
-from turnstream.server.turns.requests import InvalidRequest, TurnRequest
+from turnstream.server.turns.requests import InvalidRequest, RunRecord, TurnRequest
 from turnstream.tools.threads import beside_loop
 
 if TYPE_CHECKING:
@@ -77,7 +80,7 @@ class LangGraphRunJson(TypedDict):
     created_at: operations.Time
     updated_at: operations.Time
     status: RunStatus
-    metadata: Nothing
+    metadata: dict[str, Any]
     kwargs: Nothing
     multitask_strategy: Literal["reject"]
 
@@ -115,9 +118,10 @@ _MODES = {"type": "string", "pattern": f"^(({_NAMES})?(,|$))*$"}
 
 @Operation(
     "langgraphListRuns",
-    Answer("The last run, or none.", list[LangGraphRunJson]),
+    Answer("The last run, or none.", list[some_of(LangGraphRunJson)]),  # type: ignore[misc]
     STORAGE | pick("thread_not_found"),
     query={
+        "select": Parameter("Keys of the run; all without it.", {"type": "array", "items": TEXT}),
         "limit": Parameter("0: none.", {"type": "string"}),
         "offset": Parameter("1 or more: none.", {"type": "string"}),
         "status": Parameter("A status: nothing, if the run has another.", {"type": "string"}),
@@ -129,24 +133,25 @@ async def list_runs(request: ApiRequest) -> Response:
     entry = await request.state["store"].get(key)
     if entry is None:
         raise unknown_thread(key)
-    graphs, (_, status) = request.state["graphs"], STATUSES[entry.run_state]
+    _, status = STATUSES[entry.run_state]
     is_asked_for = query.get("limit") != "0" and query.get("offset", "0") == "0"
     if not entry.run_id or not is_asked_for or query.get("status", status) != status:
         return JSONResponse([])
-    graph = graphs.name_of(entry) or graphs.default
-    return JSONResponse([_run(entry.id, entry.run_id, graph, entry.updated_at, status)])
+    record = await _recorded(request, entry, entry.run_id)
+    run = _run(entry.id, entry.run_id, record, entry.updated_at, status)
+    return JSONResponse([selected(run, query.getlist("select") or None)])
 
 
 @Operation("langgraphGetRun", Answer("The run.", LangGraphRunJson), _FOUND)
 async def get_run(request: ApiRequest) -> Response:
     """Load the status of a run."""
     entry, run = await _find(request)
-    graphs, run_id = request.state["graphs"], request.path_params["run_id"]
-    graph = graphs.name_of(entry) or graphs.default
+    run_id = request.path_params["run_id"]
+    record = await _recorded(request, entry, run_id)
     is_earlier = entry.run_id != run_id
     state = told_end(await told_so_far(run.log)) if run and is_earlier else entry.run_state
     _, status = STATUSES[state]
-    return JSONResponse(_run(entry.id, run_id, graph, entry.updated_at, status))
+    return JSONResponse(_run(entry.id, run_id, record, entry.updated_at, status))
 
 
 @Operation(
@@ -294,6 +299,7 @@ async def _asked_on(request: ApiRequest, asked: "Submission", thread_id: str | N
 
     asked, assistant = await _of_assistant(request, asked)
     asked = _known_nodes(request, asked, assistant.graph)
+    asked = replace(asked, request=replace(asked.request, record=_record(asked, assistant)))
     if thread_id is None:
         turn = turn_request(asked, SavedThread(new_thread_id(), (), ()), assistant.graph)
         # Clients send what they say of a thread here too; this one is new.
@@ -305,6 +311,16 @@ async def _asked_on(request: ApiRequest, asked: "Submission", thread_id: str | N
     if found and asked.branches_at is not None:
         thread = await branch_at(request, found, asked.branches_at)
     return Asked(turn_request(asked, thread, assistant.graph), asked, assistant.id)
+
+
+def _record(asked: "Submission", assistant: FoundAssistant) -> RunRecord | None:
+    """Return what is kept of a run that is more than its graph. Raises InvalidRequest."""
+    given = asked.body.metadata
+    metadata = given if isinstance(given, dict) else {}
+    if assistant.kept is None and not metadata:
+        return None
+    check_size(metadata)
+    return RunRecord(assistant.id, metadata)
 
 
 def _known_nodes(request: ApiRequest, asked: "Submission", graph: str) -> "Submission":
@@ -354,7 +370,8 @@ async def _begin(request: ApiRequest, asked: Asked) -> tuple[LangGraphRunJson, d
         headers = chat.unseen_headers(lost) | _places(lost)
     now = datetime.now(UTC).isoformat(timespec="milliseconds")
     id, run_id = headers["X-Thread-Id"], headers["X-Run-Id"]
-    return _run(id, run_id, asked.assistant_id, now, "running"), headers
+    record = asked.turn.record or RunRecord(asked.assistant_id)
+    return _run(id, run_id, record, now, "running"), headers
 
 
 async def _stream_new(request: ApiRequest, asked: Asked) -> Response:
@@ -499,15 +516,24 @@ async def _find(request: ApiRequest) -> tuple[ThreadEntry, LoggedRun | None]:
     return entry, run
 
 
-def _run(thread_id: str, run_id: str, graph: str, at: str, status: RunStatus) -> LangGraphRunJson:
+async def _recorded(request: ApiRequest, entry: ThreadEntry, run_id: str) -> RunRecord:
+    """Return what is kept of a run; of an earlier one its graph."""
+    key, graphs = ThreadKey(owner(request), entry.id), request.state["graphs"]
+    record = await request.state["store"].run_record(key, run_id)
+    return record or RunRecord(graphs.name_of(entry) or graphs.default)
+
+
+def _run(
+    thread_id: str, run_id: str, record: RunRecord, at: str, status: RunStatus
+) -> LangGraphRunJson:
     return {
         "run_id": run_id,
         "thread_id": thread_id,
-        "assistant_id": graph,
+        "assistant_id": record.assistant_id,
         "created_at": at,
         "updated_at": at,
         "status": status,
-        "metadata": {},
+        "metadata": {**record.metadata},
         "kwargs": {},
         "multitask_strategy": "reject",
     }

@@ -203,7 +203,7 @@ async def create_thread(request: ApiRequest) -> Response:
     graph = None if named is None else graph_named(request, named)
     entry = await request.state["store"].get(ThreadKey(owner(request), id))
     if entry is None:
-        _check_size(given)
+        check_size(given)
         entry = await request.state["runs"].create(principal(request), id, graph)
         kept = await _merge(request, id, given) if given else {}
         made = {**_thread(request, entry, kept), "interrupts": {}, "values": None}
@@ -261,8 +261,8 @@ async def _merge(request: ApiRequest, thread_id: str, changes: Metadata) -> Meta
     return kept
 
 
-def _check_size(metadata: Metadata) -> None:
-    """Raises InvalidRequest for what no thread may have: ahead of making one."""
+def check_size(metadata: Metadata) -> None:
+    """Raises InvalidRequest for what no thread or run may have: ahead of making one."""
     try:
         metadata_text(metadata)
     except MetadataTooLarge:
@@ -271,7 +271,8 @@ def _check_size(metadata: Metadata) -> None:
 
 def _too_large() -> InvalidRequest:
     return InvalidRequest(
-        "value_too_long", f"The metadata of a thread has at most {MAX_METADATA_CHARS} characters."
+        "value_too_long",
+        f"The metadata of a thread or a run has at most {MAX_METADATA_CHARS} characters.",
     )
 
 
