@@ -171,9 +171,11 @@ async def test_what_a_client_says_of_a_run_is_kept_while_it_is_the_last(
         body = {"assistant_id": "a1", "graph_id": "chat"}
         await client.http.post(f"{PATH}/assistants", json=body)
         path, said = f"{PATH}/threads/t1", {"topic": {"of": "tides"}}
-        first = {**asked("Hi", metadata=said), "assistant_id": "a1"}
+        modes = ["values", "events", "debug"]
+        first = {**asked("Hi", metadata=said, stream_mode=modes), "assistant_id": "a1"}
         answer = await client.http.post(f"{path}/runs/wait", json=first)
-        assert "x-turnstream-ignored" not in answer.headers
+        ignored = answer.headers["x-turnstream-ignored"]
+        assert ignored == "stream_mode.debug, stream_mode.events"
         [run] = (await client.http.get(f"{path}/runs")).json()
         assert (run["assistant_id"], run["metadata"]) == ("a1", said)
         assert (await client.http.get(f"{path}/runs/{run['run_id']}")).json() == run
@@ -182,6 +184,9 @@ async def test_what_a_client_says_of_a_run_is_kept_while_it_is_the_last(
         copied = (await client.http.post(f"{path}/copy")).json()["thread_id"]
         [run] = (await client.http.get(f"{PATH}/threads/{copied}/runs")).json()
         assert run["metadata"] == said
+        await client.http.delete(f"{PATH}/assistants/a1")
+        [run] = (await client.http.get(f"{path}/runs")).json()
+        assert (run["assistant_id"], run["metadata"]) == ("chat", said)
         await client.http.post(f"{path}/runs/wait", json=asked("And?"))
         [run] = (await client.http.get(f"{path}/runs")).json()
         assert (run["assistant_id"], run["metadata"]) == ("chat", {})

@@ -238,12 +238,15 @@ async def test_a_state_and_a_history_are_read_in_parts(
     async with serving(endpoint_settings(tmp_path / "t.db", endpoint)) as client:
         await ran(client, human("Hi"))
         some = await state(client, select=["next", "metadata"])
-        assert some == {"next": [], "metadata": {"step": 1, "source": "loop"}}
+        [run] = (await client.http.get(f"{PATH}/runs")).json()
+        metadata = {"step": 1, "source": "loop", "run_id": run["run_id"]}
+        assert some == {"next": [], "metadata": metadata}
         subgraphs = await client.http.get(f"{PATH}/state", params={"subgraphs": "true"})
         assert subgraphs.headers["x-turnstream-ignored"] == "subgraphs"
         for asked, steps in (
             ({}, [1, 0, -1]),
             ({"metadata": {"step": 0}}, [0]),
+            ({"metadata": {"run_id": run["run_id"]}}, [1]),
             ({"metadata": {"source": "input"}}, []),
             ({"checkpoint": {"checkpoint_id": "start", "checkpoint_ns": ""}}, [-1]),
         ):

@@ -47,7 +47,7 @@ from turnstream.server.formats.graph_values import Answers, Values, refuse_nativ
 from turnstream.server.formats.langchain_messages import Json
 from turnstream.server.formats.langgraph import snapshot
 from turnstream.server.formats.langgraph.options import refused
-from turnstream.server.formats.langgraph.stream import ALL_MODES, wanted_modes
+from turnstream.server.formats.langgraph.stream import ALL_MODES, other_modes, wanted_modes
 from turnstream.server.formats.tool_fields import CallId, value_of
 from turnstream.server.turns.messages import ToolCall
 from turnstream.server.turns.requests import (
@@ -313,6 +313,7 @@ def parse(body: Any, limits: BodyLimits, model: type[RunBody] = RunBody) -> Subm
         *without_effect(body.get("command") or {}, RunCommand, "command."),
         *(f"config.configurable.{key}" for key in own if key.startswith(RESERVED)),
     ]
+    ignored += [f"stream_mode.{name}" for name in other_modes(body.get("stream_mode"))]
     return Submission(asked, request, messages, branches_at, ignored, limits)
 
 

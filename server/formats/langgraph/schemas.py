@@ -156,7 +156,9 @@ _STATE = record(
     values=values(),
     next=list_of(TEXT),
     tasks=list_of(_TASK),
-    metadata=nullable(record(step={"type": "integer", "minimum": -1}, source="loop")),
+    metadata=nullable(
+        record({"run_id": TEXT}, step={"type": "integer", "minimum": -1}, source="loop")
+    ),
     created_at=nullable({**TEXT, "format": "date-time"}),
     checkpoint=_PLACE,
     parent_checkpoint=_PLACE,

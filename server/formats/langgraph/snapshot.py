@@ -205,6 +205,8 @@ class SavedThread:
     """The part of the graph's state that clients see; None: nothing."""
     head: str | None = None
     """The last checkpoint of a branch that the thread has left, as LangGraph names it."""
+    run_id: str | None = None
+    """The last run of the thread."""
 
     @property
     def values(self) -> Json:
@@ -241,7 +243,7 @@ def state(thread: SavedThread, count: int, created_at: str) -> Json:
     return {
         "next": [task["name"] for task in tasks if task["error"] is None],
         "tasks": tasks,
-        "metadata": metadata(count),
+        "metadata": metadata(thread, count),
         "created_at": created_at,
         "checkpoint": checkpoint(thread, count),
         "parent_checkpoint": checkpoint(thread, count - 1) if count else None,
@@ -249,9 +251,12 @@ def state(thread: SavedThread, count: int, created_at: str) -> Json:
     }
 
 
-def metadata(count: int) -> Json:
-    """The metadata of the state after the first `count` messages."""
-    return {"step": count - 1, "source": "loop"}
+def metadata(thread: SavedThread, count: int) -> Json:
+    """The metadata of the state after the first `count` messages; the newest one has the run that
+    has left it."""
+    is_now = count == len(thread.messages) and thread.head is None
+    run_id = thread.run_id if is_now else None
+    return {"step": count - 1, "source": "loop", **given(run_id=run_id)}
 
 
 def empty_state() -> Json:

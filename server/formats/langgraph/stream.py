@@ -64,6 +64,12 @@ def wanted_modes(asked: Any) -> Modes:
     return frozenset(_MESSAGES if name == "messages" else name for name in names) & ALL_MODES
 
 
+def other_modes(asked: Any) -> list[str]:
+    """Name the modes that bring nothing here."""
+    names = [asked] if isinstance(asked, str) else asked or ()
+    return [name for name in names if name in OTHER_MODES]
+
+
 @dataclass(slots=True)
 class _Step:
     """A message of the run as chunks that LangChain adds up.

@@ -443,7 +443,7 @@ def _own(request: ApiRequest) -> str:
 
 def _unknown(request: ApiRequest, id: str) -> Problem:
     listed = request.state["graphs"].listed
-    said = f"There is no assistant {shown(id)}; there {listed}, and your own."
+    said = f"Assistant {shown(id)} not found: there {listed}, and your own."
     return Problem(404, "assistant_not_found", said)
 
 

@@ -517,10 +517,15 @@ async def _find(request: ApiRequest) -> tuple[ThreadEntry, LoggedRun | None]:
 
 
 async def _recorded(request: ApiRequest, entry: ThreadEntry, run_id: str) -> RunRecord:
-    """Return what is kept of a run; of an earlier one its graph."""
+    """Return what is kept of a run; the graph stands for an assistant that is gone, and for that of
+    an earlier run."""
     key, graphs = ThreadKey(owner(request), entry.id), request.state["graphs"]
-    record = await request.state["store"].run_record(key, run_id)
-    return record or RunRecord(graphs.name_of(entry) or graphs.default)
+    store, graph = request.state["store"], graphs.name_of(entry) or graphs.default
+    record = await store.run_record(key, run_id) or RunRecord(graph)
+    is_graph = graphs.find(record.assistant_id) is not None
+    if is_graph or await store.assistant(key.owner, record.assistant_id):
+        return record
+    return replace(record, assistant_id=graph)
 
 
 def _run(

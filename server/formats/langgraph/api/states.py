@@ -68,10 +68,12 @@ async def _read(request: ApiRequest, key: ThreadKey, entry: ThreadEntry) -> Save
     live = await reader.find(key, entry.run_id) if entry.run_state == "live" else None
     if live is not None:
         told = await reader.progress(live)
-        show = partial(_shown, id, told.turns, graph_state=told.graph_state)
+        told_state = told.graph_state
+        show = partial(_shown, id, told.turns, graph_state=told_state, run_id=entry.run_id)
         return await beside_loop(len(told.turns), show)
     saved = await reader.state(key, entry.graph)
-    rest = {"interrupts": saved.interrupts, "graph_state": saved.graph_state}
+    rest: dict[str, Any] = {"interrupts": saved.interrupts, "graph_state": saved.graph_state}
+    rest["run_id"] = entry.run_id or None
     return await beside_loop(len(saved.messages), lambda: _shown(id, reader.shown(saved), **rest))
 
 
@@ -117,11 +119,13 @@ class HistoryQuery(NamedTuple):
     def place(self) -> str | None:
         return self.before if self.since is None else self.since
 
-    def wanted(self, new: Sequence[tuple[str, int]]) -> Sequence[tuple[str, int]]:
-        """Keep the states whose metadata fit."""
+    def wanted(
+        self, thread: SavedThread, new: Sequence[tuple[str, int]]
+    ) -> Sequence[tuple[str, int]]:
+        """Keep the states of a thread whose metadata fit."""
         if not self.metadata:
             return new
-        return [one for one in new if has(snapshot.metadata(one[1]), self.metadata)]
+        return [one for one in new if has(snapshot.metadata(thread, one[1]), self.metadata)]
 
 
 async def history_json(
@@ -153,7 +157,7 @@ async def history_json(
             new = new[first:]
         texts = await written(thread.messages if new else ())
         light = await beside_loop(len(texts), partial(_light, thread.messages, texts))
-        for id, count in asked.wanted(new)[: asked.limit - len(pieces)]:
+        for id, count in asked.wanted(thread, new)[: asked.limit - len(pieces)]:
             shown = texts if count == len(texts) else light[:count]
             state = snapshot.state(thread, count, created_at)
             piece = _with_values(thread, shown, state, asked.select)
