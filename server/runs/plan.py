@@ -257,7 +257,9 @@ def plan_update(update: StateUpdate, state: ThreadState, point: BranchPoint | No
     written = [_written(message, known.get(message.id or ""), state) for message in update.messages]
     left = {id: message for id, message in known.items() if id not in update.removed}
     turn = last_turn_id([*(left | {message.id or "": message for message in written}).values()])
-    return Plan(turn, state, [*removals, *written], runs_graph=False, point=point, update=update)
+    closers = [_closed(call, state) for call in state.unanswered] if update.ends else []
+    new, told = [*removals, *closers, *written], [settled(c, client_view(c)) for c in closers]
+    return Plan(turn, state, new, told, runs_graph=False, point=point, update=update)
 
 
 def _written(message: WrittenMessage, known: AnyMessage | None, state: ThreadState) -> AnyMessage:

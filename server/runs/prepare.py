@@ -50,7 +50,7 @@ async def prepare(
         # The tasks that finished are part of the run again: it streams their results.
         before = await checkpoints.load(key, state.checkpoint_id)
         planned = replace(planned, before=before, found=state)
-    elif state.unfinished and not request.update:
+    elif state.unfinished and not (request.update and not request.update.ends):
         at_rest = replace(await checkpoints.abandon_pending(key), interrupts=state.interrupts)
         planned = await _plan_on(at_rest, key, request, checkpoints, catalogue, decider)
         discarded = tuple(interrupt.id for interrupt in state.interrupts)

@@ -152,6 +152,8 @@ class StateUpdate:
     as_node: str | None = None
     """The node that is taken to have written it: what follows it is due. None: nothing becomes
     due, and what is due stays it."""
+    ends: bool = False
+    """Nothing is due any more: the turn is over, with its questions and its open calls."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.clients.scripted_turns import QUESTION
 from tests.support.endpoint import Pause, Say, StrictEndpoint, call_reply, reply, text_reply
 from tests.support.serving import Client, endpoint_settings, serving, settings
 
@@ -298,3 +299,34 @@ async def test_a_thread_that_asks_is_changed_and_asks_again(tmp_path: Path) -> N
             "More",
             "Now",
         ]
+
+
+async def test_a_turn_that_waits_is_ended(tmp_path: Path, endpoint: StrictEndpoint) -> None:
+    (tmp_path / "asking_two.py").write_text(ASKING)
+    given = settings(tmp_path / "t.db", graph=f"{tmp_path / 'asking_two.py'}:graph")
+    end: dict[str, Any] = {"assistant_id": "asking_two", "command": {"goto": "__end__"}}
+    async with serving(given) as client:
+        await ran(client, human("Hi"), assistant="asking_two")
+        for wrong, code in (
+            ({"command": {"goto": "ask"}}, "unsupported_option"),
+            ({"command": {"goto": "__end__", "resume": "x"}}, "conflicting_actions"),
+            ({"input": {"messages": [human("x")]}}, "conflicting_actions"),
+        ):
+            refused = await client.http.post(f"{PATH}/runs/wait", json={**end, **wrong})
+            assert (refused.status_code, refused.json()["code"]) == (422, code)
+        told = (await client.http.post(f"{PATH}/runs/wait", json={**end, "input": {}})).json()
+        assert "__interrupt__" not in told
+        now = await state(client)
+        assert (now["next"], now["interrupts"]) == ([], [])
+        assert (await client.http.get(PATH)).json()["status"] == "idle"
+        again = await ran(client, human("Hi"), assistant="asking_two")
+        assert words(again) == ["Hi", "Hi"]
+    endpoint.script(call_reply(("request_user_selection", QUESTION)), text_reply("Fine."))
+    async with serving(endpoint_settings(tmp_path / "u.db", endpoint)) as client:
+        await ran(client, human("Hi"))
+        assert (await client.http.get(PATH)).json()["status"] == "interrupted"
+        body = {**end, "assistant_id": "chat"}
+        told = (await client.http.post(f"{PATH}/runs/wait", json=body)).json()
+        assert told["messages"][-1]["type"] == "tool"
+        assert (await client.http.get(PATH)).json()["status"] == "idle"
+        assert words(await ran(client, human("Go on")))[-1] == "Fine."

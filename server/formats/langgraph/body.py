@@ -70,6 +70,8 @@ OF_THE_THREAD = ("thread_id", "checkpoint_id", "checkpoint_ns", "checkpoint_map"
 """Keys of `configurable` that have no effect there."""
 RESERVED = "__pregel_"
 """Prefix of the keys of `configurable` that are LangGraph's own, which clients send back."""
+END = "__end__"
+"""The `goto` that ends the turn."""
 ALL_MESSAGES = "__remove_all__"
 """The id of LangGraph's message that removes all others."""
 MADE_UP = "do-not-render-"
@@ -166,9 +168,19 @@ RecursionLimit = Annotated[
 ]
 
 
+def _end(value: Any) -> Any:
+    if value not in (None, [], END, [END]):
+        raise fields.Fault(
+            "unsupported_option", f"is {shown(value)}: nothing but {END!r} is supported."
+        )
+    return value
+
+
 class RunCommand(Fields):
     resume: Answers = None
-    goto: Refused = None
+    goto: Annotated[Any, AfterValidator(_end), WithJsonSchema({"enum": [None, [], END, [END]]})] = (
+        None
+    )
     update: Refused = None
 
 
@@ -486,6 +498,8 @@ def turn_request(asked: Submission, thread: snapshot.SavedThread, graph: str | N
         head=thread.head,
         graph=graph,
     )
+    if asked.body.command and asked.body.command.goto:
+        return _ending(request)
     if request.resume is not None:
         return _resuming(request, request.resume, thread)
     if count < len(messages):
@@ -522,6 +536,15 @@ def _answers(
             is_error = answer.status == "error"
             if not (beside_message and is_error and answer.content == _CANCELLED):
                 yield ToolAnswer(call_id, answer.content, is_error)
+
+
+def _ending(request: TurnRequest) -> TurnRequest:
+    """End the turn that waits."""
+    if request.message or request.answers or request.resume or request.values.input:
+        raise InvalidRequest(
+            "conflicting_actions", "The body has command.goto and more to do: send one of them."
+        )
+    return replace(request, update=StateUpdate(ends=True), must_exist=True)
 
 
 def _resuming(request: TurnRequest, resume: Resume, thread: snapshot.SavedThread) -> TurnRequest:
