@@ -253,9 +253,10 @@ def plan_update(update: StateUpdate, state: ThreadState, point: BranchPoint | No
             f"The thread holds no message {unknown[0][:100]!r} to remove; load its state.",
             409,
         )
-    removals = [cast(AnyMessage, RemoveMessage(id)) for id in update.removed]
+    removals = [cast(AnyMessage, RemoveMessage(id)) for id in dict.fromkeys(update.removed)]
     written = [_written(message, known.get(message.id or ""), state) for message in update.messages]
-    left = {id: message for id, message in known.items() if id not in update.removed}
+    removed = {*update.removed}
+    left = {id: message for id, message in known.items() if id not in removed}
     turn = last_turn_id([*(left | {message.id or "": message for message in written}).values()])
     closers = [_closed(call, state) for call in state.unanswered] if update.ends else []
     new, told = [*removals, *closers, *written], [settled(c, client_view(c)) for c in closers]

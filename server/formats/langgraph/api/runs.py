@@ -692,12 +692,13 @@ async def cancel_runs(request: ApiRequest) -> Response:
     """Stop live runs. Those that are over are passed over."""
     asked, headers = await read_body(request, LangGraphCancelBody)
     _check_action(request)
+    ids = None if asked.run_ids is None else {*asked.run_ids}
     store, runs, cursor = request.state["store"], request.state["runs"], None
     for _ in range(MAX_SEARCHED // PAGE_SIZE):
         page = await store.page(owner(request), PAGE_SIZE, cursor, "live")
         for entry in page.entries if asked.status != "pending" else ():
             is_asked = asked.thread_id in (None, entry.id)
-            if is_asked and (asked.run_ids is None or entry.run_id in asked.run_ids):
+            if is_asked and (ids is None or entry.run_id in ids):
                 runs.ask_to_stop(ThreadKey(owner(request), entry.id), entry.run_id)
         cursor = page.cursor
         if not cursor:

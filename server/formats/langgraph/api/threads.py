@@ -340,6 +340,7 @@ async def _matching(request: ApiRequest, asked: LangGraphCountBody, most: int) -
         if name in _GRAPH_KEYS
     }
     kept = {name: value for name, value in given.items() if name not in _GRAPH_KEYS}
+    ids = None if asked.ids is None else {*asked.ids}
     if len(graph) > 1 or None in graph:
         return []
     found, cursor, loads = list[ThreadEntry](), None, MAX_LOADED
@@ -350,7 +351,7 @@ async def _matching(request: ApiRequest, asked: LangGraphCountBody, most: int) -
             for entry in page.entries
             if (not graph or graphs.name_of(entry) in graph)
             and asked.status in (None, STATUSES[entry.run_state][0])
-            and (asked.ids is None or entry.id in asked.ids)
+            and (ids is None or entry.id in ids)
         ]
         if kept:
             theirs = await store.metadata(owner(request), [entry.id for entry in matching])
