@@ -65,11 +65,11 @@ class Rights:
     @property
     def restricts_tools(self) -> bool:
         """True if there is a call that they could refuse."""
-        return bool(self.narrowings)
+        return bool(self.narrowings) or type(self) is not Rights
 
     @property
     def restricts_models(self) -> bool:
-        return False
+        return type(self) is not Rights
 
     @property
     def approves(self) -> bool:

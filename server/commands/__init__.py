@@ -12,6 +12,7 @@ from turnstream.server.commands import extensions, migrate, threads
 from turnstream.server.extensions.base import Extension
 from turnstream.server.extensions.commands import (
     Command,
+    CommandError,
     carried_out,
     of_environment,
     open_database,
@@ -26,6 +27,7 @@ from turnstream.server.extensions.loading import (
 )
 from turnstream.server.extensions.recording import AuditRecorder, in_order
 from turnstream.server.settings import Settings
+from turnstream.server.storage.extension_tables import are_there, is_registered
 from turnstream.server.storage.opened import ServerStore
 
 
@@ -43,9 +45,19 @@ async def _carry_out(arguments: Sequence[str]) -> None:
         return
     async with open_database(settings, makes=options.creates) as store:
         if options.extension:
-            await store.open_extensions(tables_of([options.extension]), is_shared=False)
+            await _open_tables(store, options.extension, makes=options.creates)
         recorder = partial(_recorder, store, settings, there_are)
         await options.carry_out(Command(store, options, recorder))
+
+
+async def _open_tables(store: ServerStore, extension: ExtensionType, *, makes: bool) -> None:
+    """Open the tables of an extension. A command that only looks makes none: servers without the
+    extension would not start on the database any more. Raises CommandError."""
+    tables = tables_of([extension])
+    if makes or await store.read(is_registered, extension.name):
+        await store.open_extensions(tables, is_shared=False)
+    elif not await store.read(are_there, tables):
+        raise CommandError(f"the database has nothing of the extension {extension.name!r} yet")
 
 
 async def _recorder(

@@ -439,7 +439,8 @@ class Extension:
 
     def headers_after_deletion(self, request: Request[Any]) -> Mapping[str, str]:  # noqa: ARG002
         """Return headers for the answer to a request that has deleted its caller, such as a cookie
-        that is taken back."""
+        that is taken back. Called once the writes of `principal_deleted` are stored: from then on
+        `recognise` is to know the caller no more."""
         return {}
 
     async def exported(self, key: ThreadKey) -> Any:

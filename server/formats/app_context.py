@@ -44,7 +44,7 @@ def taken(
     found: Iterable[AppContext], limits: BodyLimits
 ) -> tuple[tuple[AppContext, ...], Sequence[str]]:
     """Return the texts that the run gets, and the names of what has no effect."""
-    entries = [*dict.fromkeys(found)]
+    entries = [*dict.fromkeys(AppContext(*map(_whole, (e.description, e.value))) for e in found)]
     if not entries or not limits.takes_app_context:
         return (), ["context"] if entries else []
     kept: list[AppContext] = []
@@ -63,10 +63,15 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else "" if value is None else dumps(value)
 
 
+def _whole(text: str) -> str:
+    """Return a text without half characters, which nobody could store."""
+    return text[: MAX_BYTES + 1].encode(errors="replace").decode()
+
+
 def _size(text: str) -> int:
-    return len(text.encode(errors="replace"))
+    return len(text.encode())
 
 
 def _within(room: int, text: str) -> str:
-    """Return as much of a text as fits. No lone surrogate is left, which nobody could store."""
-    return text[:room].encode(errors="replace")[:room].decode(errors="ignore")
+    """Return as much of a text as fits."""
+    return text[:room].encode()[:room].decode(errors="ignore")

@@ -55,6 +55,7 @@ async def principal_of(request: Request[Any]) -> Principal:
     if not state["knows_callers"]:
         return LOCAL
     hooks: RunHooks = state["hooks"]
+    state[HAS_CREDENTIALS] = "authorization" in request.headers
     for extension in hooks.recognising:
         principal = await _recognised(extension, request)
         if principal:

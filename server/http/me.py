@@ -1,6 +1,7 @@
 """The caller: GET /me, and DELETE /me, which deletes all that is stored of them but for the ids in
 the audit trail."""
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Literal, NotRequired
 
@@ -56,11 +57,7 @@ class Me(HTTPEndpoint):
     )
     async def delete(self, request: ApiRequest) -> Response:
         """Delete all that is the caller's."""
-        await _delete_all(request)
-        headers: dict[str, str] = {}
-        for each in request.state["extensions"]:
-            headers.update(each.headers_after_deletion(request))
-        return Response(status_code=204, headers=headers)
+        return Response(status_code=204, headers=await _delete_all(request))
 
 
 def described(request: ApiRequest, caller: Principal) -> MeJson:
@@ -88,9 +85,9 @@ def _approves(request: ApiRequest, caller: Principal) -> bool:
         return False
 
 
-async def _delete_all(request: ApiRequest) -> None:
+async def _delete_all(request: ApiRequest) -> Mapping[str, str]:
     """Delete the caller's threads and assistants, then what extensions have of them: a deletion
-    that breaks off can be done again.
+    that breaks off can be done again. Return the headers that extensions have for the answer.
 
     Raises Problem without `{"confirm": "<the caller's id>"}`, StorageUnavailable.
     """
@@ -101,10 +98,15 @@ async def _delete_all(request: ApiRequest) -> None:
         *joining(request, "data_deleted", caller, count=count),
         *request.state["hooks"].principal_deleted(caller.id),
     ]
-    if also:
-        await request.state["store"].perform(also)
-        # What was begun with the last good credentials.
-        await _delete_owned(request, caller)
+    if not also:
+        return {}
+    await request.state["store"].perform(also)
+    headers: dict[str, str] = {}
+    for each in request.state["extensions"]:
+        headers.update(each.headers_after_deletion(request))
+    # What was begun with the last good credentials.
+    await _delete_owned(request, caller)
+    return headers
 
 
 async def _delete_owned(request: ApiRequest, caller: Principal) -> int:

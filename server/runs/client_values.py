@@ -82,8 +82,9 @@ def with_app_context(request: TurnRequest, graph: AttachedGraph) -> TurnRequest:
         return request
     has_input = request.message or request.branch or request.values.input
     keys = graph.app_context_keys if has_input else ()
-    said = dict.fromkeys(keys, of_state(request.app_context))
-    values = replace(request.values, input={**request.values.input, **said})
+    given = request.values.input
+    said = {key: {**_object(given.get(key)), **of_state(request.app_context)} for key in keys}
+    values = replace(request.values, input={**given, **said})
     return replace(request, app_context=(), values=values)
 
 
@@ -95,6 +96,10 @@ def allowed_names(graph: AttachedGraph, allowed: Collection[str]) -> Mapping[str
         "configurable": sorted(allowed),
         "input": sorted(graph.input_names.intersection(allowed)),
     }
+
+
+def _object(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
 
 
 def _overwrites(value: Any) -> bool:

@@ -72,6 +72,17 @@ def open_tables(
         )
 
 
+def is_registered(connection: Connection, name: str) -> bool:
+    """Check that an extension was on in this database."""
+    return connection.scalar(select(extensions.c.name).where(extensions.c.name == name)) is not None
+
+
+def are_there(connection: Connection, declared: Sequence[ExtensionTables]) -> bool:
+    """Check that all tables of these extensions are there; those of users were the core's once."""
+    inspected = inspect(connection)
+    return all(inspected.has_table(name) for each in declared for name in each.metadata.tables)
+
+
 def tables_of_threads(connection: Connection) -> list[TableClause]:
     """Return the tables of all extensions that have rows of threads, also of those that are off; a
     table comes ahead of the tables that it refers to."""

@@ -95,4 +95,5 @@ def test_where_texts_of_apps_are_not_taken_they_are_named() -> None:
 
 
 def test_half_a_character_is_not_brought() -> None:
-    assert texts(ai_sdk(system="a\ud800")) == (AppContext("", "a?"),)
+    posted = ai_sdk(system="a\ud800")
+    assert (texts(posted), [*posted.ignored]) == ((AppContext("", "a?"),), [])

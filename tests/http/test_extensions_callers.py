@@ -230,6 +230,18 @@ async def test_an_extension_gives_callers_their_rights_and_refuses_by_failing(
         assert await code(client, headers={"X-Badge": "cat"}) == (503, "guard_failed")
 
 
+def test_rights_that_an_extension_gives_hold_in_a_graph_of_ones_own() -> None:
+    ann = Principal("ann", method="function")
+    assert NoTools(ann).restricts_tools
+    assert not Rights(ann).restricts_tools
+
+
+def test_a_policy_that_nobody_would_read_keeps_the_server_from_starting(tmp_path: Path) -> None:
+    (tmp_path / "policy.toml").write_text("[roles.visitor]\n")
+    with pytest.raises(ValueError, match="recognised by keys, jwt, header or module:function"):
+        settings(tmp_path / "t.db", auth=("badge",), policy=tmp_path / "policy.toml")
+
+
 def test_two_extensions_that_give_rights_keep_the_server_from_starting(tmp_path: Path) -> None:
     class Second(Doorman):
         name = "second"

@@ -250,6 +250,23 @@ async def test_a_deletion_in_the_browser_ends_its_session_and_clears_its_cookie(
     assert (await client.http.get("/me")).status_code == 401
 
 
+async def test_a_key_that_is_used_during_the_deletion_is_refused_after_it(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = bearer(await make_key(client, "ann"))
+    assert client.state is not None
+    store = client.state["store"]
+    perform = store.perform
+
+    async def after_another_request(also: Any) -> None:
+        assert (await client.http.get("/me", headers=key)).status_code == 200
+        await perform(also)
+
+    monkeypatch.setattr(store, "perform", after_another_request)
+    assert (await delete_me(client, "ann", key)).status_code == 204
+    assert (await client.http.get("/me", headers=key)).status_code == 401
+
+
 async def test_a_live_run_is_stopped_by_the_deletion_of_its_owner(path: Path) -> None:
     async with StrictEndpoint() as endpoint:
         endpoint.script(Reply((Say("One "), Pause(asyncio.Event()), Say("two."))))

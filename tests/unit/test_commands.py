@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.environment import isolate
-from tests.support.serving import serving
+from tests.support.serving import serving, settings
 from tests.support.users import bearer, keys_settings
 from tests.support.waiting import eventually
 from turnstream.server.__main__ import main
@@ -51,6 +51,13 @@ def test_keys_are_listed_without_their_secrets_and_with_their_state(capsys: Said
     month = time.strftime("%Y-%m-%d", time.gmtime(time.time() + 30 * 86_400))
     assert rows[1][4].startswith(month)
     assert not any(key.rpartition("_")[2] in str(rows) for key in keys)
+
+
+async def test_a_command_that_only_looks_makes_no_tables(tmp_path: Path, capsys: Said) -> None:
+    async with serving(settings(tmp_path / "t.db")):
+        assert await asyncio.to_thread(main, ["keys", "list"]) == 2
+        assert await asyncio.to_thread(main, ["keys", "revoke", "a"]) == 2
+    assert capsys.readouterr().err.count("the database has nothing of the extension 'users'") == 2
 
 
 async def test_a_running_server_takes_a_new_key_and_refuses_a_revoked_one(

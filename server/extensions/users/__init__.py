@@ -61,6 +61,12 @@ class UserSettings(BaseSettings):
             raise ValueError(
                 "TURNSTREAM_POLICY: its roles are of callers who are known; set TURNSTREAM_AUTH"
             )
+        if self.policy and not any(name in NAMED or ":" in name for name in settings.auth):
+            raise ValueError(
+                "TURNSTREAM_POLICY: it is for callers who are recognised by keys, jwt, header or "
+                "module:function; name one of these in TURNSTREAM_AUTH too, or have the extension "
+                "that recognises callers give them their rights"
+            )
         return self
 
 

@@ -53,10 +53,10 @@ class Users(UsersExtension):
         return login_routes(lambda: self.recognition)
 
     def principal_deleted(self, principal: str) -> Sequence[Write]:
-        self.recognition.authentication.remember_nobody()
         return forgetting(principal)
 
     def headers_after_deletion(self, request: Request[Any]) -> Mapping[str, str]:
+        self.recognition.authentication.remember_nobody()
         return without_cookie(request)
 
     def security_schemes(self) -> Mapping[str, Mapping[str, Any]]:
