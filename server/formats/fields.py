@@ -16,6 +16,7 @@ from typing import Annotated, Any, TypeVar, get_args
 from pydantic import (
     AfterValidator,
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Field,
     StringConstraints,
@@ -174,10 +175,18 @@ def fitting_json(value: Any, limits: BodyLimits) -> Any:
 
 
 FITTING_JSON = AfterValidator(lambda value, info: fitting_json(value, info.context))
+
+
+def _whole(value: Any) -> Any:
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
 Text = Annotated[str, StringConstraints(min_length=0)]
 """A string of whole characters: a bound of its length has pydantic look for half pairs."""
 Json = Annotated[Any, FITTING_JSON]
 JsonObject = Annotated[dict[str, Any], FITTING_JSON]
+WHOLE = BeforeValidator(_whole)
+"""In front of a bounded integer: 3.0 is one too, as JSON Schema has it."""
 ShortText = Annotated[Text, FITTING_JSON, depends_on_server("short text")]
 ThreadId = Annotated[str, Field(pattern=THREAD_ID), Otherwise("invalid_thread_id", _THREAD_REMEDY)]
 NewMessageId = Annotated[

@@ -95,7 +95,7 @@ async def test_a_run_is_not_deleted_without_its_thread(
         await client.http.post(f"{PATH}/threads/t1/runs/wait", json=asked("Hi"))
         [run] = (await client.http.get(f"{PATH}/threads/t1/runs")).json()
         refused = await client.http.delete(f"{PATH}/threads/t1/runs/{run['run_id']}")
-        assert (refused.status_code, refused.json()["code"]) == (422, "unsupported_option")
+        assert (refused.status_code, refused.json()["code"]) == (409, "run_kept")
         rolled = {"action": "rollback"}
         refused = await client.http.post(f"{PATH}/runs/cancel", json={}, params=rolled)
         assert (refused.status_code, refused.json()["code"]) == (422, "unsupported_option")

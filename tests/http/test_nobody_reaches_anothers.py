@@ -158,7 +158,7 @@ LANGGRAPH: Mapping[tuple[str, str], Mapping[str, Call]] = {
     ("POST", f"{LG}/runs"): RUN_CALLS,
     ("POST", f"{LG}/runs/wait"): RUN_CALLS,
     ("POST", f"{LG}/runs/stream"): {**RUN_CALLS, "edit": Call(200, body={**HUMAN, **AT_START})},
-    ("DELETE", f"{LG}/runs/{{run_id}}"): {"ended": Call(422), "live": Call(422, LIVE)},
+    ("DELETE", f"{LG}/runs/{{run_id}}"): {"ended": Call(409), "live": Call(409, LIVE)},
     ("GET", f"{LG}/runs/{{run_id}}"): {"ended": Call(200), "live": Call(200, LIVE)},
     ("GET", f"{LG}/runs/{{run_id}}/join"): {
         "ended": Call(200),

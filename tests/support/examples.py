@@ -309,7 +309,7 @@ EXAMPLES: Mapping[tuple[str, str], Mapping[str, Example]] = {
         "what they said is to be lost": Example(422, {}, query={"action": "rollback"}),
     },
     ("DELETE", "/langgraph/threads/{thread_id}/runs/{run_id}"): {
-        "a run that has ended": Example(422, path=OF_RUN),
+        "a run that has ended": Example(409, path=OF_RUN),
         "a run that there is not": Example(404, path=NO_RUN),
     },
     ("POST", "/langgraph/runs/stream"): {

@@ -164,6 +164,7 @@ Breakpoints = Annotated[
 RecursionLimit = Annotated[
     int,
     Field(ge=1, le=MAX_RECURSION),
+    fields.WHOLE,
     fields.Otherwise("invalid_body", f"send a whole number from 1 to {MAX_RECURSION}"),
 ]
 

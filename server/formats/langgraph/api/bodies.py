@@ -25,15 +25,10 @@ METADATA = BeforeValidator(lambda value: value or None), component("LangGraph.An
 AnyFields = TypeVar("AnyFields", bound=Fields)
 
 
-def _whole(value: Any) -> Any:
-    """A float without a fraction is an integer in JSON Schema."""
-    return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
 def bounded(least: int, most: int, default: int) -> tuple[Any, ...]:
     remedy = fields.Otherwise("invalid_limit", f"ask for {least} to {most}")
     schema = WithJsonSchema(operations.whole_number(least, most, default))
-    return Field(ge=least, le=most), BeforeValidator(_whole), remedy, schema
+    return Field(ge=least, le=most), fields.WHOLE, remedy, schema
 
 
 Limit = Annotated[int, *bounded(1, MAX_LISTED, LISTED)]

@@ -706,11 +706,8 @@ async def cancel_runs(request: ApiRequest) -> Response:
     return Response(status_code=204, headers=headers)
 
 
-@Operation("langgraphDeleteRun", {}, _FOUND | pick("unsupported_option"))
+@Operation("langgraphDeleteRun", {}, _FOUND | pick("run_kept"))
 async def delete_run(request: ApiRequest) -> Response:
     """Refuse to delete a run: what it said is its thread's, and goes with it."""
     await _find(request)
-    raise InvalidRequest(
-        "unsupported_option",
-        "A run is not deleted by itself: what it said is its thread's. Delete the thread.",
-    )
+    raise problem("run_kept")

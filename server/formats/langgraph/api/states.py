@@ -9,7 +9,7 @@ from contextlib import aclosing, suppress
 from functools import partial
 from typing import Annotated, Any, NamedTuple
 
-from pydantic import AfterValidator
+from pydantic import AfterValidator, WithJsonSchema
 from starlette.responses import JSONResponse, Response
 
 from turnstream.server.formats import fields
@@ -223,6 +223,9 @@ def _with_values(
     return b"".join((b'{"values":', values, b"," if len(others) > len(b"{}") else b"", others[1:]))
 
 
+ROOT = WithJsonSchema({"const": ""})
+
+
 def _of_root(value: str) -> str:
     if value:
         raise Fault("unsupported_option", "names a subgraph, whose states are not shown.")
@@ -231,7 +234,7 @@ def _of_root(value: str) -> str:
 
 class Checkpoint(Fields):
     checkpoint_id: Text | None = None
-    checkpoint_ns: Annotated[Text, AfterValidator(_of_root)] | None = None
+    checkpoint_ns: Annotated[Text, AfterValidator(_of_root), ROOT] | None = None
     thread_id: Annotated[Any, says("The thread is that of the address.")] = None
     checkpoint_map: Annotated[Any, says("The states of subgraphs are not shown.")] = None
 
