@@ -20,42 +20,69 @@ def add_messages_in_order(
     that made the call, whenever it comes; a second answer to one call is dropped. Folding one by
     one makes it deterministic and batching-invariant, as `DeltaChannel` requires.
     """
-    messages = list(history)
-    ids = {message.id for message in messages}
+    folded = _Folded(history)
     for write in writes:
         for message in write if isinstance(write, list) else [write]:
-            if isinstance(message, RemoveMessage):
-                messages = [kept for kept in messages if kept.id != message.id]
-                ids.discard(message.id)
-            elif message.id is not None and message.id in ids:
-                place = next(i for i, known in enumerate(messages) if known.id == message.id)
-                messages[place] = message
-            elif _add(messages, message):
-                ids.add(message.id)
-    return messages
+            folded.fold(message)
+    return folded.messages
 
 
-def _add(messages: list[AnyMessage], message: AnyMessage) -> bool:
-    """Put an answer behind its call and the answers already there, anything else, an orphan too,
-    at the end. False: the call has its answer."""
-    if not isinstance(message, ToolMessage):
-        messages.append(message)
+class _Folded:
+    """A history while messages are folded into it. A message is found by its id, and None stands in
+    the place of one that is removed, so that many changes cost no more than their number."""
+
+    def __init__(self, history: Sequence[AnyMessage]) -> None:
+        self._list: list[AnyMessage | None] = [*history]
+        self._ids = {message.id for message in history}
+        self._places: dict[str | None, int] | None = None
+        """By id; None: to be made."""
+
+    @property
+    def messages(self) -> list[AnyMessage]:
+        return [message for message in self._list if message is not None]
+
+    def fold(self, message: AnyMessage) -> None:
+        is_known = message.id is not None and message.id in self._ids
+        if isinstance(message, RemoveMessage):
+            if is_known:
+                self._list[self._place(message.id)] = None
+                self._ids.discard(message.id)
+        elif is_known:
+            self._list[self._place(message.id)] = message
+        elif self._add(message):
+            self._ids.add(message.id)
+
+    def _place(self, id: str | None) -> int:
+        if self._places is None:
+            self._places = {one.id: place for place, one in enumerate(self._list) if one}
+        return self._places[id]
+
+    def _add(self, message: AnyMessage) -> bool:
+        """Put an answer behind its call and the answers already there, anything else, an orphan
+        too, at the end. False: the call has its answer."""
+        if not isinstance(message, ToolMessage):
+            return self._insert(len(self._list), message)
+        end = len(self._list)
+        for place in range(len(self._list) - 1, -1, -1):
+            known = self._list[place]
+            if isinstance(known, ToolMessage):
+                if known.tool_call_id == message.tool_call_id:
+                    return False
+            elif isinstance(known, AIMessage) and any(
+                call["id"] == message.tool_call_id for call in known.tool_calls
+            ):
+                return self._insert(end, message)
+            elif known is not None:
+                end = place
+        return self._insert(len(self._list), message)
+
+    def _insert(self, place: int, message: AnyMessage) -> bool:
+        if place < len(self._list):
+            self._places = None
+        elif self._places is not None:
+            self._places[message.id] = place
+        self._list.insert(place, message)
         return True
-    end = len(messages)
-    for place in range(len(messages) - 1, -1, -1):
-        known = messages[place]
-        if isinstance(known, ToolMessage):
-            if known.tool_call_id == message.tool_call_id:
-                return False
-            continue
-        if isinstance(known, AIMessage) and any(
-            call["id"] == message.tool_call_id for call in known.tool_calls
-        ):
-            messages.insert(end, message)
-            return True
-        end = place
-    messages.append(message)
-    return True
 
 
 class ChatState(TypedDict):

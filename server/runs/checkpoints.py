@@ -6,7 +6,7 @@ Of a graph it knows the `messages` channel, and no node: any compiled graph fits
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, AsyncExitStack, aclosing
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.messages import AnyMessage
@@ -193,8 +193,6 @@ class Checkpoints:
             self.attached,
             callbacks,
         )
-        if options.recursion_limit is not None:
-            config["recursion_limit"] = options.recursion_limit
         given = resume if messages is None else _input(messages, values)
         asked = (given, config, context, values, options)
         if self.attached.factory is None:
@@ -232,6 +230,9 @@ class Checkpoints:
         values: GraphValues,
         options: RunOptions,
     ) -> AsyncIterator[Any]:
+        if options.recursion_limit is not None:
+            own = (graph.config or {}).get("recursion_limit", options.recursion_limit)
+            config = {**config, "recursion_limit": min(own, options.recursion_limit)}
         return graph.astream(
             given,
             config,
@@ -242,8 +243,8 @@ class Checkpoints:
             version="v2",
             durability="sync",
             context=self.attached.context.of(context, values.context),
-            interrupt_before=options.interrupt_before or None,
-            interrupt_after=options.interrupt_after or None,
+            interrupt_before=_both(graph.interrupt_before_nodes, options.interrupt_before),
+            interrupt_after=_both(graph.interrupt_after_nodes, options.interrupt_after),
         )
 
     async def forget_bare_answer(self, key: ThreadKey) -> None:
@@ -343,6 +344,16 @@ class Checkpoints:
             await self._records.aupdate_state(_config(key), None, as_node=as_node)
             state = await self.load(key)
         return state
+
+
+def _both(
+    own: Literal["*"] | Sequence[str], asked: Literal["*"] | Sequence[str]
+) -> Literal["*"] | Sequence[str] | None:
+    """Return the nodes at which a graph stops for its author and for a client. LangGraph takes
+    those of a call in the place of the author's."""
+    if not asked or own == "*" or asked == "*":
+        return "*" if asked == "*" else None
+    return [*own, *asked]
 
 
 def _input(messages: Sequence[AnyMessage], values: GraphValues) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 called."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self, cast
@@ -245,22 +245,58 @@ def _end_marks(state: ThreadState) -> list[AnyMessage]:
 def plan_update(update: StateUpdate, state: ThreadState, point: BranchPoint | None) -> Plan:
     """Plan a change of the state by hand. Raises InvalidRequest for messages that a client may not
     write or remove."""
+    if not update.ends:
+        _check_is_at_rest(update, state)
     known = {message.id or "": message for message in state.messages}
-    unknown = [id for id in update.removed if id not in known]
-    if unknown:
-        raise InvalidRequest(
-            "unknown_message",
-            f"The thread holds no message {unknown[0][:100]!r} to remove; load its state.",
-            409,
-        )
-    removals = [cast(AnyMessage, RemoveMessage(id)) for id in dict.fromkeys(update.removed)]
+    removed = _removed(update, known)
+    removals = [cast(AnyMessage, RemoveMessage(id)) for id in removed]
     written = [_written(message, known.get(message.id or ""), state) for message in update.messages]
-    removed = {*update.removed}
     left = {id: message for id, message in known.items() if id not in removed}
     turn = last_turn_id([*(left | {message.id or "": message for message in written}).values()])
     closers = [_closed(call, state) for call in state.unanswered] if update.ends else []
     new, told = [*removals, *closers, *written], [settled(c, client_view(c)) for c in closers]
     return Plan(turn, state, new, told, runs_graph=False, point=point, update=update)
+
+
+def _check_is_at_rest(update: StateUpdate, state: ThreadState) -> None:
+    """Raises InvalidRequest for a change that would go round a question, or part a call from its
+    answer: while calls are open, or, of what a node would have written, while nodes are due."""
+    changes_messages = update.messages or update.removed or update.only is not None
+    is_due = update.as_node is not None and (state.unfinished or state.interrupts)
+    if is_due or (changes_messages and state.unanswered):
+        raise InvalidRequest(
+            "interrupt_pending",
+            "The thread waits for an answer, or has nodes that are due: answer, or send a message, "
+            "then change its state.",
+            409,
+        )
+
+
+def _removed(update: StateUpdate, known: Mapping[str, AnyMessage]) -> Sequence[str]:
+    """Return the ids of the messages that go, the results of their calls with them. Raises
+    InvalidRequest for one that there is not, and for a result whose call stays."""
+    asked = dict.fromkeys(update.removed)
+    if update.only is not None:
+        asked |= dict.fromkeys(id for id in known if id not in update.only)
+    for id in asked:
+        if id not in known:
+            raise InvalidRequest(
+                "unknown_message",
+                f"The thread holds no message {id[:100]!r} to remove; load its state.",
+                409,
+            )
+    going = [one for id in asked if isinstance(one := known[id], AIMessage)]
+    calls = {call["id"] for one in going for call in one.tool_calls}
+    results = {id: one for id, one in known.items() if isinstance(one, ToolMessage)}
+    for id in asked:
+        if id in results and results[id].tool_call_id not in calls:
+            raise InvalidRequest(
+                "value_not_allowed",
+                f"The message {id!r} is the result of a call that stays: remove the message that "
+                "has the call, and its results go with it.",
+            )
+    with_them = (id for id, one in results.items() if one.tool_call_id in calls)
+    return [*dict.fromkeys([*asked, *with_them])]
 
 
 def _written(message: WrittenMessage, known: AnyMessage | None, state: ThreadState) -> AnyMessage:
@@ -272,6 +308,11 @@ def _written(message: WrittenMessage, known: AnyMessage | None, state: ThreadSta
             "value_not_allowed",
             f"The message {message.id!r} of the thread has tool calls, is the result of one, or is "
             f"not the {message.role}'s: it can be removed, not replaced.",
+        )
+    if known is None and any(one.id == message.id for one in state.removed):
+        raise InvalidRequest(
+            "value_not_allowed",
+            f"The graph has removed the message {message.id!r}: write one of another id.",
         )
     id = message.id or f"msg_{uuid4().hex[:16]}"
     if kind is AIMessage:

@@ -3,8 +3,8 @@
 import asyncio
 import logging
 import time
-from collections.abc import Sequence
-from contextlib import aclosing
+from collections.abc import Coroutine, Sequence
+from contextlib import aclosing, suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any, Literal
@@ -208,13 +208,16 @@ class Run:
         start = self.start
         new, point = start.plan.new or (), start.plan.point
         try:
-            await self._checkpoints.write(
-                start.key,
-                new,
-                start.values.input,
-                as_node=as_node,
-                keeps_due=keeps_due,
-                point=point,
+            # A stop does not cut it: half of it would be the thread's.
+            await _uncut(
+                self._checkpoints.write(
+                    start.key,
+                    new,
+                    start.values.input,
+                    as_node=as_node,
+                    keeps_due=keeps_due,
+                    point=point,
+                )
             )
         except (StorageUnavailable, LeaseLost):
             raise
@@ -383,3 +386,12 @@ def _cause(pump: asyncio.Task[None]) -> BaseException | None:
     if pump.cancelled():
         return asyncio.CancelledError()
     return pump.exception() if pump.done() else None
+
+
+async def _uncut(work: Coroutine[Any, Any, None]) -> None:
+    """Await work to its end, also when this is cancelled meanwhile: it counts as done then."""
+    task = asyncio.ensure_future(work)
+    while not task.done():
+        with suppress(asyncio.CancelledError):
+            await asyncio.shield(task)
+    task.result()

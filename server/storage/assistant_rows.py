@@ -29,6 +29,7 @@ from turnstream.server.storage.assistants import (
     TooManyAssistants,
     content_text,
 )
+from turnstream.server.storage.engine_statements import statements_of
 from turnstream.server.storage.tables import NUMBER, TEXT, metadata
 
 assistants = Table(
@@ -48,6 +49,7 @@ _ROW = assistants.c
 
 def create(connection: Connection, owner: str, id: str, content: Content) -> Assistant | None:
     text = content_text(asdict(content))
+    statements_of(connection).await_turn(connection, owner)
     if get(connection, owner, id):
         return None
     count = select(func.count()).where(_ROW.owner == owner, _ROW.is_latest)

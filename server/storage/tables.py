@@ -22,12 +22,6 @@ from sqlalchemy import (
 SCHEMA_VERSION = 1
 """Raise it with a change that an older server cannot work with: it refuses a newer database."""
 
-CHECKPOINT_TABLES = {
-    "sqlite": ("checkpoints", "writes"),
-    "postgresql": ("checkpoints", "checkpoint_blobs", "checkpoint_writes"),
-}
-"""The tables of LangGraph's savers, by SQLAlchemy's dialect."""
-
 metadata = MetaData()
 
 TEXT = String().with_variant(String(collation="C"), "postgresql")

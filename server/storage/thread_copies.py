@@ -14,9 +14,10 @@ from sqlalchemy import (
 )
 
 from turnstream.server.storage import metadata_rows, removed_rows, thread_list
+from turnstream.server.storage.engine_statements import statements_of
 from turnstream.server.storage.free_titles import free_title
 from turnstream.server.storage.interfaces import ThreadEntry
-from turnstream.server.storage.tables import CHECKPOINT_TABLES, call_dispositions, threads
+from turnstream.server.storage.tables import call_dispositions, threads
 from turnstream.server.turns.header import ThreadKey
 
 _COPIED = (
@@ -30,6 +31,7 @@ more when the copy has had a run."""
 def copy(connection: Connection, source: ThreadKey, new: ThreadKey) -> ThreadEntry | None:
     """Copy a thread that is not live; a live one is returned, and nothing is copied. None: there is
     no such thread."""
+    statements_of(connection).await_turn(connection, new.owner)
     here = threads.c.owner == source.owner, threads.c.id == source.thread_id
     # Until the end of the transaction no run of it begins.
     connection.execute(select(threads.c.id).where(*here).with_for_update()).all()
@@ -42,7 +44,7 @@ def copy(connection: Connection, source: ThreadKey, new: ThreadKey) -> ThreadEnt
         mine = owned.c.owner == source.owner, owned.c.thread_id == source.thread_id
         _copy_rows(connection, owned, mine, thread_id=new.thread_id)
     known = inspect(connection)
-    for name in CHECKPOINT_TABLES[connection.dialect.name]:
+    for name in statements_of(connection).checkpoint_tables:
         if known.has_table(name):  # No thread was ever saved otherwise.
             names = [one["name"] for one in known.get_columns(name)]
             saved = table(name, *map(column, names))

@@ -149,6 +149,8 @@ class StateUpdate:
     messages: tuple[WrittenMessage, ...] = ()
     removed: tuple[str, ...] = ()
     """The ids of messages that go."""
+    only: frozenset[str] | None = None
+    """The ids of messages that stay, while all others go. None: `removed` says which go."""
     as_node: str | None = None
     """The node that is taken to have written it: what follows it is due. None: nothing becomes
     due, and what is due stays it."""

@@ -1,6 +1,7 @@
 """LangGraph SDK: several runs are started and stopped at once, and what a run cannot do is said."""
 
 import asyncio
+import json
 from pathlib import Path
 from typing import Any
 
@@ -161,6 +162,29 @@ async def test_a_run_stops_at_the_nodes_that_its_client_names_and_keeps_to_its_s
         body = {**asked("Hi", config={"recursion_limit": 1}), "assistant_id": "stepwise"}
         failed = (await client.http.post(f"{PATH}/runs/wait", json=body)).json()
         assert failed["__error__"]["error"] == "recursion_limit"
+
+
+async def test_a_client_takes_no_breakpoint_and_no_limit_of_the_author_away(
+    tmp_path: Path,
+) -> None:
+    made = {
+        "guarded": 'graph.compile(interrupt_before=["second"])',
+        "limited": "graph.compile().with_config(recursion_limit=1)",
+    }
+    for name, graph in made.items():
+        (tmp_path / f"{name}.py").write_text(f"{AGENT}graph = {graph}\n")
+    listed = {"graphs": {name: f"./{name}.py:graph" for name in made}}
+    (tmp_path / "langgraph.json").write_text(json.dumps(listed))
+    given = settings(tmp_path / "t.db", graph=str(tmp_path / "langgraph.json"))
+    stop = {"interrupt_before": ["none"], "config": {"recursion_limit": 900}}
+    async with serving(given) as client:
+        told = {}
+        for name in made:
+            body = {**asked("Hi", **stop), "assistant_id": name}
+            answer = await client.http.post(f"{PATH}/threads/{name}/runs/wait", json=body)
+            told[name] = answer.json()
+        assert (await client.http.get(f"{PATH}/threads/guarded/state")).json()["next"] == ["second"]
+        assert told["limited"]["__error__"]["error"] == "recursion_limit"
 
 
 async def test_what_a_client_says_of_a_run_is_kept_while_it_is_the_last(

@@ -11,6 +11,8 @@ import pytest
 from tests.clients.scripted_turns import QUESTION
 from tests.support.endpoint import Pause, Say, StrictEndpoint, call_reply, reply, text_reply
 from tests.support.serving import Client, endpoint_settings, serving, settings
+from tests.support.waiting import HeldMethod
+from turnstream.server.runs.checkpoints import Checkpoints
 
 PATH = "/langgraph/threads/t1"
 AGENT = """
@@ -141,7 +143,7 @@ async def test_what_only_the_server_may_say_is_not_written(
         assert await refusal(client, {"messages": []}, **place) == (409, "unknown_checkpoint")
 
 
-async def test_a_call_whose_result_was_removed_does_not_stop_the_thread(
+async def test_a_call_goes_with_its_result_and_never_without(
     tmp_path: Path, endpoint: StrictEndpoint
 ) -> None:
     """The endpoint refuses a history with a call that has no result."""
@@ -149,12 +151,47 @@ async def test_a_call_whose_result_was_removed_does_not_stop_the_thread(
     endpoint.script(text_reply("Fine."), text_reply("Anew."))
     async with serving(endpoint_settings(tmp_path / "t.db", endpoint)) as client:
         _, calling, result, _ = await ran(client, human("Hi"))
-        await updated(client, {"messages": [{"type": "remove", "id": result["id"]}]})
-        assert words(await ran(client, human("Go on")))[-1] == "Fine."
+        parted = {"messages": [{"type": "remove", "id": result["id"]}]}
+        assert await refusal(client, parted) == (422, "value_not_allowed")
         await updated(client, {"messages": [{"type": "remove", "id": calling["id"]}]})
+        assert words((await state(client))["values"]["messages"]) == ["Hi", "1."]
+        assert words(await ran(client, human("Go on")))[-1] == "Fine."
+        first, *_ = (await state(client))["values"]["messages"]
+        await updated(client, {"messages": [{"type": "remove", "id": "__remove_all__"}, first]})
+        assert words((await state(client))["values"]["messages"]) == ["Hi"]
         await updated(client, {"messages": [{"type": "remove", "id": "__remove_all__"}]})
         assert (await state(client))["values"]["messages"] == []
         assert words(await ran(client, human("Once more"))) == ["Once more", "Anew."]
+
+
+async def test_an_open_call_keeps_messages_from_being_changed(
+    tmp_path: Path, endpoint: StrictEndpoint
+) -> None:
+    endpoint.script(call_reply(("request_user_selection", QUESTION)), text_reply("Fine."))
+    async with serving(endpoint_settings(tmp_path / "t.db", endpoint)) as client:
+        first, *_ = await ran(client, human("Hi"))
+        for change in (human("More"), {"type": "remove", "id": first["id"]}):
+            assert await refusal(client, {"messages": [change]}) == (409, "interrupt_pending")
+        assert words(await ran(client, human("Go on")))[-1] == "Fine."
+
+
+async def test_a_stop_does_not_cut_a_change(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "speaking_on.py").write_text(AGENT)
+    graph = f"{tmp_path / 'speaking_on.py'}:graph"
+    given = settings(tmp_path / "t.db", graph=graph, client_context=("topic",))
+    async with serving(given) as client:
+        await ran(client, human("Hi"), assistant="speaking_on")
+        held = HeldMethod(monkeypatch, Checkpoints, "write")
+        values = {"topic": "tides", "messages": [human("More")]}
+        change = asyncio.create_task(updated(client, values, as_node="speak"))
+        await held.reached.wait()
+        await client.http.post("/langgraph/runs/cancel", json={"thread_id": "t1"})
+        held.through.set()
+        await change
+        now = await state(client)
+        assert (now["next"], words(now["values"]["messages"])[-1]) == (["review"], "More")
 
 
 async def test_a_live_run_is_not_disturbed_and_no_other_thread_is_made(
@@ -289,6 +326,8 @@ async def test_a_thread_that_asks_is_changed_and_asks_again(tmp_path: Path) -> N
         await updated(client, {"topic": "tides"})
         assert (await client.http.get(PATH)).json()["status"] == "interrupted"
         assert (await state(client))["next"] == ["ask"]
+        around = {"messages": [human("More")]}
+        assert await refusal(client, around, as_node="ask") == (409, "interrupt_pending")
         await ran(client, assistant="asking_one")
         [asked] = (await state(client))["interrupts"]
         body = {"assistant_id": "asking_one", "command": {"resume": {asked["id"]: "High"}}}

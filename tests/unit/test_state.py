@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, RemoveMessage, ToolMessage
 
+from tests.support.growth import SIZES, fault_of_growth
 from turnstream.graphs.state import add_messages_in_order as fold
 
 
@@ -121,3 +122,34 @@ def test_every_answer_stands_behind_its_call_whatever_comes_when(
             assert behind == []
             behind = [str(call["id"]) for call in getattr(message, "tool_calls", [])]
     assert behind == []
+
+
+def naively(history: Sequence[AnyMessage], changes: Sequence[AnyMessage]) -> list[AnyMessage]:
+    """Messages that replace, remove or follow others, without answers."""
+    messages = [*history]
+    for change in changes:
+        known = next((n for n, one in enumerate(messages) if one.id == change.id), None)
+        if isinstance(change, RemoveMessage):
+            messages = [one for one in messages if one.id != change.id]
+        elif known is None:
+            messages.append(change)
+        else:
+            messages[known] = change
+    return messages
+
+
+@given(st.lists(st.tuples(st.booleans(), st.sampled_from("abcdef")), max_size=12))
+def test_changes_in_any_order_end_as_one_after_the_other(steps: list[tuple[bool, str]]) -> None:
+    changes = [
+        removal(id) if removes else HumanMessage(str(number), id=id)
+        for number, (removes, id) in enumerate(steps)
+    ]
+    history: list[AnyMessage] = [HumanMessage("", id=id) for id in "abc"]
+    assert fold(history, [changes]) == naively(history, changes)
+
+
+def test_many_changes_cost_no_more_than_their_number() -> None:
+    history: list[AnyMessage] = [HumanMessage("", id=str(n)) for n in range(SIZES[-1])]
+    removals = [removal(str(n)) for n in range(SIZES[-1])]
+    assert fault_of_growth(lambda size: fold(history[:size], [removals[:size]])) is None
+    assert fault_of_growth(lambda size: fold(history[:size], [history[:size]])) is None

@@ -435,19 +435,28 @@ def state_update(
     listed = values if isinstance(values, list) else [values or {}]
     count = len(thread.messages) if place is None else snapshot.boundary(thread.messages, place)
     known = {one["id"]: one for one in thread.messages[:count]}
-    removed, written = list[str](), list[WrittenMessage]()
+    removed, written, only = list[str](), list[WrittenMessage](), None
     for one in (one for some in listed for one in input_messages(some.get("messages"), limits)):
-        if one.kind == "remove" and one.id is not None:
-            removed += known if one.id == ALL_MESSAGES else [one.id]
+        if one.kind == "remove" and one.id == ALL_MESSAGES:
+            removed, written, only = [], [], set[str]()
+        elif one.kind == "remove" and one.id is not None:
+            removed.append(one.id)
         elif one.id not in known or _differs(one, known[one.id]):
             written.append(_written(one, limits))
+        elif only is not None:
+            only.add(one.id or "")
     further = {key: value for some in listed for key, value in some.items() if key != "messages"}
     branch = None
     if count < len(thread.messages):
         branch = _branch(thread.messages, count, edits=True)
     return TurnRequest(
         thread_id=thread.thread_id,
-        update=StateUpdate(tuple(written), tuple(removed), as_node),
+        update=StateUpdate(
+            tuple(written),
+            tuple(removed),
+            frozenset(only) - {*removed} if only is not None else None,
+            as_node,
+        ),
         values=read(Values, {"input": further}, limits).graph_values,
         branch=branch,
         head=thread.head,
@@ -500,6 +509,11 @@ def turn_request(asked: Submission, thread: snapshot.SavedThread, graph: str | N
         graph=graph,
     )
     if asked.body.command and asked.body.command.goto:
+        if count < len(messages) or thread.head is not None:
+            raise InvalidRequest(
+                "unsupported_checkpoint",
+                "command.goto ends the turn that the thread waits in: name no earlier checkpoint.",
+            )
         return _ending(request)
     if request.resume is not None:
         return _resuming(request, request.resume, thread)

@@ -300,6 +300,7 @@ _UPDATE = (
     | pick("unknown_checkpoint", "unknown_message", "thread_not_found", "thread_too_large")
     | pick("thread_being_deleted", "thread_still_busy", "run_in_progress", "graph_not_served")
     | pick("forbidden", "limit_exceeded", "guard_failed", "model_not_allowed")
+    | pick("interrupt_pending")
 )
 _QUERY = {
     "select": Parameter("Keys of the state; all without it.", {"type": "array", "items": TEXT}),
