@@ -28,7 +28,7 @@ class TurnContext:
     catalogue: Catalogue | None = None
     """The tools as they were when the run began; None: those that the graph was built with."""
     app_context: str = ""
-    """What the app around the chat says to the model (`graphs.app_context`). Empty: what it said
+    """The block of the app's texts for the model (`graphs.app_context`). Empty: the one that came
     with the message of the turn."""
 
 

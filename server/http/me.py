@@ -104,7 +104,7 @@ async def _delete_all(request: ApiRequest) -> Mapping[str, str]:
     headers: dict[str, str] = {}
     for each in request.state["extensions"]:
         headers.update(each.headers_after_deletion(request))
-    # What was begun with the last good credentials.
+    # A request that was let in before may have begun a thread.
     await _delete_owned(request, caller)
     return headers
 

@@ -45,7 +45,7 @@ def shortened(
     users = {id(message) for message in from_user(before)}
     gone_before = {message.id for front in fronts.values() for message in front}
     left = {message.id for message in after}
-    # Of the graph's own messages, as summaries are, only those that others stand in front of.
+    # A summary of the graph's is left out, unless removed messages stand in front of it.
     told = [
         message
         for message in with_fronts(before, fronts)

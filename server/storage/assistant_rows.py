@@ -118,7 +118,7 @@ def list_versions(connection: Connection, owner: str, id: str) -> Sequence[Assis
 def _hold(connection: Connection, owner: str, id: str) -> Sequence[tuple[Assistant, bool]]:
     """Lock the versions, and return them, the newest first, with a mark of the latest."""
     connection.execute(select(_ROW.version).where(*_of(owner, id)).with_for_update()).all()
-    # What another transaction has added while this one waited for the lock is seen only now.
+    # Read again: another transaction may have added a version before this one got the lock.
     found = select(assistants).where(*_of(owner, id)).order_by(_ROW.version.desc())
     return [(_read(row), row.is_latest) for row in connection.execute(found)]
 

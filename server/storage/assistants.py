@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-MAX_ASSISTANTS = 1000
+MAX_ASSISTANTS = 200
 """Bound of one owner."""
 MAX_VERSIONS = 20
 """Bound of one assistant: the oldest make room."""

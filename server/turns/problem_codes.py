@@ -55,7 +55,7 @@ TABLE = """\
 409 thread_exists | A thread has this id. | Send another id, or `if_exists: do_nothing`.
 409 thread_too_large | The thread has reached `TURNSTREAM_MAX_THREAD_BYTES`. | Start a new thread.
 409 too_much_feedback | The thread has feedback on as many messages as it can have. | Take some of it back.
-409 too_many_assistants | The caller keeps 1000 assistants. | Delete one of them.
+409 too_many_assistants | The caller keeps 200 assistants. | Delete one of them.
 409 too_many_pinned | 50 threads are pinned. | Unpin another thread first.
 409 tool_name_taken | A tool of the server has the name of the client's tool. | Give the tool another name.
 409 unknown_checkpoint | The thread has no such checkpoint. | Take a checkpoint of the thread's history.

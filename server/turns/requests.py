@@ -137,7 +137,7 @@ class WrittenMessage:
 
     role: Literal["user", "assistant"]
     content: tuple[UserContent, ...]
-    """Of an assistant text alone."""
+    """Text and images of a user; an assistant has text alone."""
     id: str | None = None
 
 
@@ -178,7 +178,7 @@ NO_OPTIONS = RunOptions()
 
 @dataclass(frozen=True, slots=True)
 class RunRecord:
-    """What a client says of its run, kept with the thread while the run is its last."""
+    """The assistant and the metadata of a client's run, kept while it is the last of its thread."""
 
     assistant_id: str
     metadata: Mapping[str, Any] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""What an app says around a chat reaches the model of the run, and nobody else."""
+"""The texts of an app reach the model of the run that brought them, and nobody else."""
 
 from collections.abc import Sequence
 from pathlib import Path

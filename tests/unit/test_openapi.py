@@ -169,7 +169,7 @@ def test_an_endpoint_declares_the_codes_that_its_module_raises(module: str) -> N
 
 
 def test_every_module_that_raises_a_problem_has_a_group_or_an_endpoint() -> None:
-    """What several endpoints share is declared by those of its folder."""
+    """A helper that several endpoints share counts for each endpoint of its folder."""
     for module in {module for module in RAISING if not home(module)} - DECLARED.keys():
         folder, _, _ = module.rpartition(".")
         beside = [pairs(DECLARED[one]) for one in DECLARED if one.startswith(f"{folder}.")]

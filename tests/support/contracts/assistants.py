@@ -1,4 +1,4 @@
-"""What any store must do that keeps assistants."""
+"""The contract of a store that keeps assistants."""
 
 import asyncio
 
