@@ -33,7 +33,7 @@ from turnstream.server.storage.database_file import (
     usable,
     warn_of_readers,
 )
-from turnstream.server.storage.faults import faults_named, wait_until
+from turnstream.server.storage.faults import LockTimeout, faults_named
 from turnstream.server.storage.serializer import ThreadSerializer
 from turnstream.server.storage.thread_writes import WatchedSaver
 
@@ -62,6 +62,7 @@ class SqliteCheckpointer(WatchedSaver, SqliteSaver):
         self._thread = thread
         self._reads = reads
         self._busy_seconds = busy_seconds
+        self._lock_timeout = LockTimeout(writing)
 
     @contextmanager
     def cursor(self, transaction: bool = True) -> Iterator[sqlite3.Cursor]:  # noqa: ARG002
@@ -127,7 +128,7 @@ class SqliteCheckpointer(WatchedSaver, SqliteSaver):
 
         def transaction() -> T:
             with faults_named():
-                wait_until(deadline, self.conn)
+                self._lock_timeout.wait_until(deadline)
                 return work(*arguments)
 
         return self._thread.submit(transaction)

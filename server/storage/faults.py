@@ -1,5 +1,6 @@
 """Errors of SQLite, as the faults that the rest of the server knows."""
 
+import math
 import sqlite3
 import time
 from collections.abc import Iterator
@@ -8,6 +9,8 @@ from contextlib import contextmanager
 from sqlalchemy.exc import DBAPIError
 
 from turnstream.server.storage.interfaces import StorageFault, StorageUnavailable
+
+STEP_MS = 50
 
 _CODES: dict[int, StorageFault] = {
     sqlite3.SQLITE_BUSY: "storage_busy",
@@ -44,10 +47,21 @@ def faults_named() -> Iterator[None]:
         raise StorageUnavailable(code, cause, store="sqlite", state=state) from error
 
 
-def wait_until(deadline: float, connection: sqlite3.Connection) -> None:
-    """Let a connection's next statements wait for locks as long as is left until a time of
-    `time.monotonic`. Raises StorageUnavailable if nothing is."""
-    left_ms = int((deadline - time.monotonic()) * 1000)
-    if left_ms <= 0:
-        raise StorageUnavailable("storage_busy", store="sqlite")
-    connection.execute(f"PRAGMA busy_timeout = {left_ms}")
+class LockTimeout:
+    """The time for which the statements of a connection wait for locks."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self._steps = 0
+
+    def wait_until(self, deadline: float) -> None:
+        """Let the next statements wait as long as is left until a time of `time.monotonic`, rounded
+        up to 50 ms: most transactions need no statement for it. Raises StorageUnavailable if
+        nothing is left."""
+        left = deadline - time.monotonic()
+        if left <= 0:
+            raise StorageUnavailable("storage_busy", store="sqlite")
+        steps = math.ceil(left * 1000 / STEP_MS)
+        if steps != self._steps:
+            self._connection.execute(f"PRAGMA busy_timeout = {steps * STEP_MS}")
+            self._steps = steps

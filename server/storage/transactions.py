@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from sqlalchemy import URL, Connection, Engine, create_engine, event
 
 from turnstream.server.storage.database_file import usable
-from turnstream.server.storage.faults import faults_named, wait_until
+from turnstream.server.storage.faults import LockTimeout, faults_named
 
 T = TypeVar("T")
 
@@ -38,8 +38,7 @@ class Transactions:
 
         def transaction() -> T:
             with faults_named(), self._engine.begin() as connection:
-                driver: Any = connection.connection.driver_connection
-                wait_until(deadline, driver)
+                connection.info[LockTimeout].wait_until(deadline)
                 return work(connection, *arguments)
 
         return await asyncio.get_running_loop().run_in_executor(self._thread, transaction)
@@ -64,7 +63,8 @@ async def open_transactions(
     )
 
     @event.listens_for(engine, "connect")
-    def prepare(connection: Any, _record: Any) -> None:
+    def prepare(connection: Any, record: Any) -> None:
+        record.info[LockTimeout] = LockTimeout(connection)
         connection.execute("PRAGMA synchronous = NORMAL")
         connection.execute(f"PRAGMA query_only = {query_only}")
 
