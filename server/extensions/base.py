@@ -158,6 +158,10 @@ class WatchedRun(Protocol):
         """`time.monotonic()` at its first text. None: there is no text yet."""
 
     @property
+    def new_title(self) -> str | None:
+        """The title that the run gave its thread. None: there was a thread before."""
+
+    @property
     def messages(self) -> Sequence[AnyMessage]:
         """The thread, as far as the run has told it."""
 

@@ -300,6 +300,10 @@ class _View:
         return self._run.first_word
 
     @property
+    def new_title(self) -> str | None:
+        return self._run.new_title
+
+    @property
     def messages(self) -> Sequence[AnyMessage]:
         return self._run.translator.thread
 

@@ -103,6 +103,8 @@ class Run:
         self._opening: asyncio.Task[None] | None = None
         self.is_refused = False
         """True if nothing of the request is to be kept."""
+        self.new_title: str | None = None
+        """The title that the run gave its thread. None: there was a thread before."""
         self._log_bytes = 0
         self.translator = Translator(
             start.plan.message_id,

@@ -167,7 +167,7 @@ class Runs:
         audit = self._hooks.audit
         also = [*audit.started(start, by.id), *await self._hooks.run_begins(start)]
         self._claims.set_plan(claim.run_id, start.plan)
-        await self._store.begin_run(
+        title = await self._store.begin_run(
             claim.key,
             claim.run_id,
             request.title,
@@ -183,6 +183,8 @@ class Runs:
         self._held_calls.begin_run(claim.key.checkpoint_key, goes_on=goes_on)
         checkpoints = self._graphs.checkpoints(start.graph)
         run = Run(start, checkpoints, self._store, claim.log, claim.stop, audit.watch(start))
+        if claim.thread is None:
+            run.new_title = title
         self._lives.begin(run, claim)
         return run
 

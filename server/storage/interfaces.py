@@ -198,14 +198,14 @@ class ThreadStore(UnfinishedAnswers, RemovedMessages, ThreadMetadata, AssistantS
         closes_approvals: bool = False,
         words: FirstWords | None = None,
         record: RunRecord | None = None,
-    ) -> None:
+    ) -> str | None:
         """Move the thread to the top of the list as live, on this graph. `base` is its newest
         checkpoint, empty if it has none: a newer one has what the run's request brought. None: it
-        does not tell. A thread that is new gets
-        the title: on one line, cut to 60 characters, with a number behind it if another thread of
-        the owner has it. `closes_approvals`: none of its calls waits for an approval any more.
-        `words`: the thread begins with others; a title that it got of those before follows
-        them."""
+        does not tell. A thread gets the title with its first run: on one line, cut to 60
+        characters, with a number behind it if another thread of the owner has it; this title is
+        returned, and None for a later run. `closes_approvals`: none of its calls waits for an
+        approval any more. `words`: the thread begins with others; a title that it got of those
+        before follows them."""
 
     async def end_run(
         self,

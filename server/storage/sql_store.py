@@ -173,9 +173,9 @@ class SqlStore(ABC):
         closes_approvals: bool = False,
         words: FirstWords | None = None,
         record: RunRecord | None = None,
-    ) -> None:
-        def begin(connection: Connection) -> None:
-            thread_list.begin_run(connection, key, run_id, title, graph, base)
+    ) -> str | None:
+        def begin(connection: Connection) -> str | None:
+            named = thread_list.begin_run(connection, key, run_id, title, graph, base)
             if words:
                 thread_list.follow_words(connection, key, words)
             if closes_approvals:
@@ -183,8 +183,9 @@ class SqlStore(ABC):
             if record:
                 metadata_rows.put_record(connection, key, run_id, record)
             perform(connection, also)
+            return named
 
-        await self.write_claimed(key, run_id, begin)
+        return await self.write_claimed(key, run_id, begin)
 
     async def end_run(
         self,

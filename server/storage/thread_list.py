@@ -115,9 +115,9 @@ def begin_run(
     title: str,
     graph: str | None,
     base: str | None,
-) -> None:
+) -> str | None:
     """Note a live run: the thread moves to the top, out of the archive if it was there. With its
-    first run it gets the title."""
+    first run it gets the title, made distinct, which is returned."""
     statements_of(connection).await_turn(connection, key.owner)
     now = _now()
     begun = {
@@ -127,11 +127,13 @@ def begin_run(
         "updated_at": now,
         "run_base": None if base is None else f"{run_id} {base}",
     }
+    named = None
     if not connection.execute(_BEGIN, {**of(key), **begun, "archived": None}).rowcount:
         mine = {"owner": key.owner, "id": key.thread_id, "created_at": now}
         named = free_title(connection, key.owner, short_title(title))
         connection.execute(_BEGIN_FIRST, {**mine, **begun, "title": named})
     _move_to_top(connection, key)
+    return named
 
 
 def undo_run(

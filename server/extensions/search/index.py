@@ -5,16 +5,18 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlalchemy import (
+    ColumnElement,
     Connection,
+    Insert,
     and_,
     bindparam,
     cast,
     delete,
     insert,
-    literal,
     or_,
     select,
     tuple_,
+    update,
 )
 from sqlalchemy.sql.dml import UpdateBase
 
@@ -87,30 +89,52 @@ _KNOWN = select(texts.c.message_id, texts.c.shown_id, texts.c.text).where(*_OF_T
 _REMOVE = delete(texts).where(
     *_OF_THREAD, texts.c.message_id.in_(bindparam("message_ids", expanding=True))
 )
-_ADD = insert(texts).inline()
-_HAS_TITLE = (
-    threads.c.owner == bindparam("of_owner"),
-    threads.c.id == bindparam("of_thread"),
-    threads.c.title == bindparam("title"),
-)
-_REMOVE_TITLE = delete(texts).where(
-    *_OF_THREAD, texts.c.message_id == TITLE, select(threads.c.id).where(*_HAS_TITLE).exists()
-)
-_TITLE_ROW = {
+_ROW = {
     "owner": bindparam("of_owner", type_=texts.c.owner.type),
     "thread_id": bindparam("of_thread", type_=texts.c.thread_id.type),
-    "message_id": literal(TITLE),
-    "shown_id": literal(TITLE),
+    "message_id": bindparam("message_id", type_=texts.c.message_id.type),
+    "shown_id": bindparam("shown_id", type_=texts.c.shown_id.type),
     "text": bindparam("text", type_=texts.c.text.type),
     "words": cast(bindparam("words"), texts.c.words.type),
 }
-_ADD_TITLE = insert(texts).from_select(
-    [*_TITLE_ROW], select(*_TITLE_ROW.values()).where(*_HAS_TITLE)
+_HAS_TITLE = (
+    select(threads.c.id)
+    .where(
+        threads.c.owner == bindparam("of_owner"),
+        threads.c.id == bindparam("of_thread"),
+        threads.c.title == bindparam("title"),
+    )
+    .exists()
 )
-_FORGET_RUN = delete(followed).where(
-    followed.c.owner == bindparam("of_owner"), followed.c.thread_id == bindparam("of_thread")
+_IS_FOLLOWED = (
+    followed.c.owner == bindparam("of_owner"),
+    followed.c.thread_id == bindparam("of_thread"),
 )
-_NOTE_RUN = insert(followed)
+_FOLLOWED = select(followed.c.run_id).where(*_IS_FOLLOWED)
+_IS_FIRST = _FOLLOWED.where(followed.c.run_id == bindparam("of_run")).exists()
+
+
+def _adding(*conditions: ColumnElement[bool]) -> Insert:
+    """Return the statement that adds a text under some conditions."""
+    return insert(texts).from_select([*_ROW], select(*_ROW.values()).where(*conditions))
+
+
+_ADD = _adding()
+_REMOVE_TITLE = delete(texts).where(*_OF_THREAD, texts.c.message_id == TITLE, _HAS_TITLE)
+_ADD_TITLE = _adding(_HAS_TITLE)
+_ADD_FIRST = _adding(_IS_FIRST)
+_ADD_FIRST_TITLE = _adding(_IS_FIRST, _HAS_TITLE)
+_NOTED = {
+    "owner": bindparam("of_owner", type_=followed.c.owner.type),
+    "thread_id": bindparam("of_thread", type_=followed.c.thread_id.type),
+    "run_id": bindparam("of_run", type_=followed.c.run_id.type),
+    "indexed_for": bindparam("of_owner", type_=followed.c.owner.type),
+}
+_NOTE_RUN = insert(followed).from_select(
+    [*_NOTED], select(*_NOTED.values()).where(~_FOLLOWED.exists())
+)
+_FORGET_RUN = delete(followed).where(*_IS_FOLLOWED)
+_ADVANCE = update(followed).where(*_IS_FOLLOWED).values(run_id=bindparam("of_run"))
 
 
 class SearchIndex:
@@ -129,7 +153,22 @@ class SearchIndex:
         if changes is None:
             return ()
         key, run_id = run.spec.key, run.spec.run_id
+        if run.new_title is not None and not changes.is_branch:
+            return self.beginning(key, run_id, run.new_title, changes.added)
         return await self.following(key, run_id, run.spec.follows, changes)
+
+    def beginning(
+        self, key: ThreadKey, run_id: str, title: str, added: Sequence[MessageText]
+    ) -> Sequence[Write]:
+        """Return the writes by which the index has a thread that the run began. If it has something
+        of an earlier thread with this id, they have no effect: the thread is indexed later."""
+        of_run = {**_of(key), "of_run": run_id}
+        rows = [{**_row(key, text), **of_run} for text in added]
+        return [
+            (_NOTE_RUN, of_run),
+            *([(_ADD_FIRST, rows)] if rows else []),
+            (_ADD_FIRST_TITLE, {**_title_row(key, title), **of_run}),
+        ]
 
     async def following(
         self, key: ThreadKey, run_id: str, before: str | None, changes: TextChanges
@@ -146,7 +185,7 @@ class SearchIndex:
             whole = await beside_loop(len(changes.added), changes.all)
             known = await self._database.read(_known, key, indexed)
             added, removed = _difference(whole, known)
-        writes = [*_replacing(key, removed, added), *_noting(key, run_id)]
+        writes = [*_replacing(key, removed, added), *_noting(key, run_id, indexed)]
         if not _has_title(indexed):
             writes += _replacing_title(key, indexed.title)
         return writes if len(writes) <= MAX_WRITES else ()
@@ -208,36 +247,39 @@ def _replacing(
     gone = [*removed, *(text.message_id for text in added)]
     for start in range(0, len(gone), IDS_AT_ONCE):
         yield _REMOVE, {**_of(key), "message_ids": gone[start : start + IDS_AT_ONCE]}
-    mine = owner_word(key.owner)
-    rows = [
-        {
-            "owner": key.owner,
-            "thread_id": key.thread_id,
-            "message_id": text.message_id,
-            "shown_id": text.shown_id,
-            "text": (shown := _storable(text.text)),
-            "words": " ".join([mine, *distinct_words(shown)]),
-        }
-        for text in added
-    ]
-    if rows:
-        yield _ADD, rows
+    if added:
+        yield _ADD, [_row(key, text) for text in added]
+
+
+def _row(key: ThreadKey, text: MessageText) -> dict[str, str]:
+    shown = _storable(text.text)
+    return {
+        **_of(key),
+        "message_id": text.message_id,
+        "shown_id": text.shown_id,
+        "text": shown,
+        "words": " ".join([owner_word(key.owner), *distinct_words(shown)]),
+    }
+
+
+def _title_row(key: ThreadKey, title: str) -> dict[str, str]:
+    return {**_row(key, MessageText(TITLE, TITLE, title)), "title": title}
 
 
 def _replacing_title(key: ThreadKey, title: str) -> Iterator[Indexing]:
     """Index a title if the thread still has it when the writes are performed: somebody may have
     renamed it meanwhile."""
-    shown = _storable(title)
-    words = " ".join([owner_word(key.owner), *distinct_words(shown)])
-    has_it = {**_of(key), "title": title}
-    yield _REMOVE_TITLE, has_it
-    yield _ADD_TITLE, {**has_it, "text": shown, "words": words}
+    yield _REMOVE_TITLE, {**_of(key), "title": title}
+    yield _ADD_TITLE, _title_row(key, title)
 
 
-def _noting(key: ThreadKey, run_id: str) -> Iterator[Indexing]:
-    yield _FORGET_RUN, _of(key)
-    mine = {"owner": key.owner, "thread_id": key.thread_id}
-    yield _NOTE_RUN, {**mine, "run_id": run_id, "indexed_for": key.owner}
+def _noting(key: ThreadKey, run_id: str, indexed: Indexed) -> Iterator[Indexing]:
+    of_run = {**_of(key), "of_run": run_id}
+    if indexed.run_id is not None:
+        yield _ADVANCE, of_run
+    else:
+        yield _FORGET_RUN, _of(key)
+        yield _NOTE_RUN, of_run
 
 
 def _put(connection: Connection, thread: Behind, whole: Sequence[MessageText]) -> None:
@@ -254,7 +296,7 @@ def _put(connection: Connection, thread: Behind, whole: Sequence[MessageText]) -
     indexed = _indexed(connection, key)
     assert indexed is not None
     added, removed = _difference(whole, _known(connection, key, indexed))
-    writes = [*_replacing(key, removed, added), *_noting(key, thread.run_id)]
+    writes = [*_replacing(key, removed, added), *_noting(key, thread.run_id, indexed)]
     if not _has_title(indexed):
         writes += _replacing_title(key, indexed.title)
     for statement, parameters in writes:

@@ -65,8 +65,13 @@ class Searched:
 
     async def tell(self, key: ThreadKey, run_id: str, *texts: str, title: str = "Hello") -> None:
         """Add a thread of one run, which says these texts."""
-        await begin(self.store, key, run_id, title)
-        await self.end(key, run_id, TextChanges(said(*texts), (), lambda: said(*texts)))
+        entry = await begin(self.store, key, run_id, title)
+        await self.end_first(key, run_id, entry.title, *texts)
+
+    async def end_first(self, key: ThreadKey, run_id: str, title: str, *texts: str) -> None:
+        """End the run that has begun a thread."""
+        writes = self.index.beginning(key, run_id, title, said(*texts))
+        await self.store.end_run(key, run_id, "finished", joined(self.extension, writes))
 
     async def page(self, text: str, owner: str = "ann", limit: int = 100, **query: Any) -> Page:
         search = WordSearch(wanted(text), has_texts=True)
@@ -216,6 +221,34 @@ class SearchContract:
         await searched.store.end_run(THREAD, "r1", "finished", also)
         assert await searched.found("new") == ["t1"]
         assert await searched.found("old") == []
+
+    @pytest.mark.parametrize("names", [["New"], ["New", "Old"]])
+    async def test_a_thread_that_is_renamed_in_its_first_run_is_found_by_its_title_alone(
+        self, searched: Searched, names: list[str]
+    ) -> None:
+        await begin(searched.store, THREAD, "r1", "Old")
+        for name in names:
+            await searched.store.rename(THREAD, name)
+        await searched.end_first(THREAD, "r1", "Old", "apples")
+        for title in ("New", "Old"):
+            assert await searched.found(title) == (["t1"] if title == names[-1] else [])
+        assert await searched.found("apples") == ["t1"]
+        await forget(searched.store, THREAD)
+        assert await searched.found(names[-1]) == []
+
+    async def test_what_is_left_of_an_earlier_thread_has_a_new_one_indexed_later(
+        self, searched: Searched
+    ) -> None:
+        await begin(searched.store, SECOND, "r1")
+        earlier = searched.index.beginning(THREAD, "r0", "Hello", said("apples"))
+        also = joined(searched.extension, earlier)
+        await searched.store.end_run(SECOND, "r1", "finished", also)
+        await searched.tell(THREAD, "r2", "pears")
+        assert await searched.found("pears") == []
+        for behind in await searched.index.behind(10):
+            await searched.index.put(behind, said("pears") if behind.key == THREAD else ())
+        assert await searched.found("apples") == []
+        assert await searched.found("pears") == ["t1"]
 
     async def test_a_deleted_thread_is_not_found(self, searched: Searched) -> None:
         await searched.tell(THREAD, "r1", "apples")
