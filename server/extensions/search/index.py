@@ -2,10 +2,10 @@
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 from sqlalchemy import (
-    ColumnElement,
     Connection,
     Insert,
     and_,
@@ -16,6 +16,7 @@ from sqlalchemy import (
     or_,
     select,
     tuple_,
+    union_all,
     update,
 )
 from sqlalchemy.sql.dml import UpdateBase
@@ -33,6 +34,8 @@ TITLE = ""
 """In place of a message's id."""
 MAX_TEXT_CHARS = 32_000
 """Characters of a message that are searched."""
+ROWS_AT_ONCE = 50
+"""Texts in one statement: FTS5 writes a segment of its index for each."""
 IDS_AT_ONCE = 500
 """Ids in one statement: an engine binds no more than so many values."""
 
@@ -89,14 +92,6 @@ _KNOWN = select(texts.c.message_id, texts.c.shown_id, texts.c.text).where(*_OF_T
 _REMOVE = delete(texts).where(
     *_OF_THREAD, texts.c.message_id.in_(bindparam("message_ids", expanding=True))
 )
-_ROW = {
-    "owner": bindparam("of_owner", type_=texts.c.owner.type),
-    "thread_id": bindparam("of_thread", type_=texts.c.thread_id.type),
-    "message_id": bindparam("message_id", type_=texts.c.message_id.type),
-    "shown_id": bindparam("shown_id", type_=texts.c.shown_id.type),
-    "text": bindparam("text", type_=texts.c.text.type),
-    "words": cast(bindparam("words"), texts.c.words.type),
-}
 _HAS_TITLE = (
     select(threads.c.id)
     .where(
@@ -112,18 +107,7 @@ _IS_FOLLOWED = (
 )
 _FOLLOWED = select(followed.c.run_id).where(*_IS_FOLLOWED)
 _IS_FIRST = _FOLLOWED.where(followed.c.run_id == bindparam("of_run")).exists()
-
-
-def _adding(*conditions: ColumnElement[bool]) -> Insert:
-    """Return the statement that adds a text under some conditions."""
-    return insert(texts).from_select([*_ROW], select(*_ROW.values()).where(*conditions))
-
-
-_ADD = _adding()
 _REMOVE_TITLE = delete(texts).where(*_OF_THREAD, texts.c.message_id == TITLE, _HAS_TITLE)
-_ADD_TITLE = _adding(_HAS_TITLE)
-_ADD_FIRST = _adding(_IS_FIRST)
-_ADD_FIRST_TITLE = _adding(_IS_FIRST, _HAS_TITLE)
 _NOTED = {
     "owner": bindparam("of_owner", type_=followed.c.owner.type),
     "thread_id": bindparam("of_thread", type_=followed.c.thread_id.type),
@@ -162,13 +146,11 @@ class SearchIndex:
     ) -> Sequence[Write]:
         """Return the writes by which the index has a thread that the run began. If it has something
         of an earlier thread with this id, they have no effect: the thread is indexed later."""
-        of_run = {**_of(key), "of_run": run_id}
-        rows = [{**_row(key, text), **of_run} for text in added]
-        return [
-            (_NOTE_RUN, of_run),
-            *([(_ADD_FIRST, rows)] if rows else []),
-            (_ADD_FIRST_TITLE, {**_title_row(key, title), **of_run}),
+        writes = [
+            (_NOTE_RUN, {**_of(key), "of_run": run_id}),
+            *_adding(key, added, title=title, run_id=run_id),
         ]
+        return writes if len(writes) <= MAX_WRITES else ()
 
     async def following(
         self, key: ThreadKey, run_id: str, before: str | None, changes: TextChanges
@@ -247,30 +229,64 @@ def _replacing(
     gone = [*removed, *(text.message_id for text in added)]
     for start in range(0, len(gone), IDS_AT_ONCE):
         yield _REMOVE, {**_of(key), "message_ids": gone[start : start + IDS_AT_ONCE]}
-    if added:
-        yield _ADD, [_row(key, text) for text in added]
+    yield from _adding(key, added)
 
 
-def _row(key: ThreadKey, text: MessageText) -> dict[str, str]:
-    shown = _storable(text.text)
-    return {
-        **_of(key),
-        "message_id": text.message_id,
-        "shown_id": text.shown_id,
-        "text": shown,
-        "words": " ".join([owner_word(key.owner), *distinct_words(shown)]),
-    }
+def _adding(
+    key: ThreadKey,
+    added: Sequence[MessageText],
+    *,
+    title: str | None = None,
+    run_id: str | None = None,
+) -> Iterator[Indexing]:
+    """Add texts, and a title if the thread has it when the writes are performed. With a run, add
+    them if that is the one that the index has followed then."""
+    mine = owner_word(key.owner)
+    whole = [*added, *([] if title is None else [MessageText(TITLE, TITLE, title)])]
+    for start in range(0, len(whole), ROWS_AT_ONCE):
+        rows = whole[start : start + ROWS_AT_ONCE]
+        parameters = _of(key)
+        for number, row in enumerate(rows):
+            shown = _storable(row.text)
+            parameters |= {
+                f"message_id_{number}": row.message_id,
+                f"shown_id_{number}": row.shown_id,
+                f"text_{number}": shown,
+                f"words_{number}": " ".join([mine, *distinct_words(shown)]),
+            }
+        has_title = title is not None and start + len(rows) == len(whole)
+        if title is not None and has_title:
+            parameters["title"] = title
+        if run_id is not None:
+            parameters["of_run"] = run_id
+        yield _addition(len(rows), has_title=has_title, of_run=run_id is not None), parameters
 
 
-def _title_row(key: ThreadKey, title: str) -> dict[str, str]:
-    return {**_row(key, MessageText(TITLE, TITLE, title)), "title": title}
+@cache
+def _addition(rows: int, *, has_title: bool, of_run: bool) -> Insert:
+    """Return the statement that adds a number of rows, the last of which may be a title."""
+    added = []
+    for number in range(rows):
+        is_title = has_title and number == rows - 1
+        values = (
+            bindparam("of_owner", type_=texts.c.owner.type),
+            bindparam("of_thread", type_=texts.c.thread_id.type),
+            bindparam(f"message_id_{number}", type_=texts.c.message_id.type),
+            bindparam(f"shown_id_{number}", type_=texts.c.shown_id.type),
+            bindparam(f"text_{number}", type_=texts.c.text.type),
+            cast(bindparam(f"words_{number}"), texts.c.words.type),
+        )
+        conditions = [*([_IS_FIRST] if of_run else []), *([_HAS_TITLE] if is_title else [])]
+        added.append(select(*values).where(*conditions))
+    columns = ["owner", "thread_id", "message_id", "shown_id", "text", "words"]
+    return insert(texts).from_select(columns, union_all(*added))
 
 
 def _replacing_title(key: ThreadKey, title: str) -> Iterator[Indexing]:
     """Index a title if the thread still has it when the writes are performed: somebody may have
     renamed it meanwhile."""
     yield _REMOVE_TITLE, {**_of(key), "title": title}
-    yield _ADD_TITLE, _title_row(key, title)
+    yield from _adding(key, (), title=title)
 
 
 def _noting(key: ThreadKey, run_id: str, indexed: Indexed) -> Iterator[Indexing]:
