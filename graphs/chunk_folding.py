@@ -26,16 +26,19 @@ class Folded:
 
     def takes(self, chunk: Chunk) -> bool:
         """Add what a chunk says. False: it says something else."""
-        if _is_empty(chunk):
-            return True
         delta = _lone_delta(chunk)
-        if self._delta is None or delta is None:
+        if delta is None:
+            return not (chunk.get("choices") or chunk.get("usage") or chunk.get("error"))
+        said = _said(delta, "role")
+        if not said:
+            return True
+        if self._delta is None or len(said) > 1:
             return False
-        match _said(delta, "role"):
-            case {"content": str(text), **others} if not others and not self._speaks_of_calls:
+        match said:
+            case {"content": str(text)} if not self._speaks_of_calls:
                 self._texts.append(text)
                 return True
-            case {"tool_calls": list(calls), **others} if not others and self._speaks_of_calls:
+            case {"tool_calls": list(calls)} if self._speaks_of_calls:
                 return len(calls) == 1 and self._takes_call(calls[0])
         return False
 
@@ -92,13 +95,6 @@ def _fragment(call: Chunk) -> str | None:
     if _said(call, "index", "type", "function") or _said(function, "arguments"):
         return None
     return function.get("arguments") or ""
-
-
-def _is_empty(chunk: Chunk) -> bool:
-    if chunk.get("usage") or chunk.get("error"):
-        return False
-    delta = _lone_delta(chunk)
-    return not chunk.get("choices") or (delta is not None and not _said(delta, "role"))
 
 
 def _lone_delta(chunk: Chunk) -> Chunk | None:

@@ -178,7 +178,8 @@ class SurrogatePairs:
     other one never comes is dropped."""
 
     def __init__(self) -> None:
-        self._held: dict[Any, str] = {}
+        self.held: dict[Any, str] = {}
+        """First halves, by their places."""
 
     def join(self, chunk: Chunk) -> None:
         for choice in chunk.get("choices") or ():
@@ -194,12 +195,12 @@ class SurrogatePairs:
                 holder[key] = self._joined((key, of), text)
 
     def _joined(self, place: Any, text: str) -> str:
-        held = self._held.pop(place, "") if self._held else ""
+        held = self.held.pop(place, "") if self.held else ""
         if not held and not _is_first_half(text[-1]):
             return text
         text = held + text
         if _is_first_half(text[-1]):
-            self._held[place], text = text[-1], text[:-1]
+            self.held[place], text = text[-1], text[:-1]
         return text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
 
 

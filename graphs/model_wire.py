@@ -121,7 +121,7 @@ class Events:
             data = data[1:]
         self._after_return = data.endswith(b"\r")
         events: list[Folded | bytes] = []
-        for line in data.splitlines(keepends=True):
+        for line in data[self._whole_events(data, events) :].splitlines(keepends=True):
             self._event += line
             if line.endswith((b"\n", b"\r")) and self._line_ends() and not self.is_done:
                 self._event_ends(events)
@@ -145,6 +145,18 @@ class Events:
         """Return the beginning of an event whose end has not come."""
         return bytes(self._event)
 
+    def _whole_events(self, data: bytes, events: list[Folded | bytes]) -> int:
+        """Take the events that data begins with, as far as each is one line that is written as most
+        servers write it. Returns where they end: the rest is read line by line."""
+        start = 0
+        while not self._event and data.startswith(b"data: {", start):
+            end = data.find(b"\n", start)
+            if end < 0 or data[end + 1 : end + 2] != b"\n" or data.find(b"\r", start, end) >= 0:
+                break
+            self._add_chunk(data[start + 6 : end], events)
+            start = end + 2
+        return start
+
     def _line_ends(self) -> bool:
         """Take the line that has ended; say whether it ends its event. Comments are dropped."""
         line = bytes(self._event[self._line :]).rstrip(b"\r\n")
@@ -164,11 +176,15 @@ class Events:
             self.is_done = True
             events.append(raw)
         elif data:
-            chunk = _read(data)
+            self._add_chunk(data, events)
+
+    def _add_chunk(self, data: bytes, events: list[Folded | bytes]) -> None:
+        chunk = _read(data)
+        if self._pairs.held or b"\\u" in data:
             self._pairs.join(chunk)
-            last = events[-1] if events else None
-            if not (isinstance(last, Folded) and last.takes(chunk)):
-                events.append(Folded(chunk))
+        last = events[-1] if events else None
+        if not (isinstance(last, Folded) and last.takes(chunk)):
+            events.append(Folded(chunk))
 
 
 def _is_json(data: bytes) -> bool:

@@ -128,9 +128,9 @@ class BoundedChatOpenAI(ChatOpenAI):
 
     def _get_request_payload(self, input_: Any, **options: Any) -> dict[str, Any]:
         payload = super()._get_request_payload(input_, **options)
-        messages, key = self._convert_input(input_).to_messages(), self._server_key
-        if any(key in message.additional_kwargs for message in messages):
-            payload["messages"] = with_keys(payload["messages"], messages, key)
+        messages = self._convert_input(input_).to_messages()
+        if any(message.additional_kwargs for message in messages):
+            payload["messages"] = with_keys(payload["messages"], messages, self._server_key)
         return payload
 
     @property
