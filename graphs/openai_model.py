@@ -33,6 +33,13 @@ from turnstream.graphs.streamed_generation import (
 from turnstream.graphs.strict_order import is_strict
 from turnstream.graphs.think_tags import ThinkTags, take_thoughts
 
+_NAMES = frozenset(("id", "object", "created", "model", "choices", "usage", "obfuscation")) | {
+    "service_tier",
+    "system_fingerprint",
+}
+"""Keys of a chunk that bring nothing to a message that goes on."""
+_OF_TEXT = frozenset(("content", "role"))
+
 
 class BoundedChatOpenAI(ChatOpenAI):
     """ChatOpenAI whose messages end at `max_message_bytes`, as at any other limit of length."""
@@ -53,6 +60,9 @@ class BoundedChatOpenAI(ChatOpenAI):
             return StreamedGeneration(
                 message=AIMessageChunk(content=""), generation_info={DONE: True}
             )
+        if (text := _lone_text(chunk)) is not None and self.output_version != "v1":
+            alone = AIMessageChunk(content=text, response_metadata={PROVIDER: "openai"})
+            return StreamedGeneration(message=alone, generation_info=base_generation_info or None)
         keys = [choice["delta"] for choice in chunk.get("choices", ()) if has_keys(choice["delta"])]
         bare, calls = _without_calls(chunk)
         made = super()._convert_chunk_to_generation_chunk(
@@ -187,6 +197,20 @@ def openai_model(
         model.root_async_client, name, options.omitted, is_strict=is_strict(name)
     )
     return model
+
+
+def _lone_text(chunk: dict[str, Any]) -> str | None:
+    """Return the text of a chunk that has nothing else. Most chunks have not: they need no look at
+    all that a chunk can have."""
+    choices = chunk.get("choices")
+    if not choices or chunk.get("usage") or not chunk.keys() <= _NAMES:
+        return None
+    choice = choices[0]
+    delta = choice["delta"]
+    if choice.get("finish_reason") or choice.get("logprobs") or not delta.keys() <= _OF_TEXT:
+        return None
+    text: str | None = delta.get("content")
+    return text
 
 
 def _without_calls(chunk: dict[str, Any]) -> tuple[dict[str, Any], list[ToolCallChunk]]:

@@ -12,7 +12,7 @@ from langchain_core.messages import AIMessageChunk
 from langchain_core.messages.ai import UsageMetadata, add_usage
 from langchain_core.messages.tool import tool_call_chunk
 from langchain_core.outputs import ChatGenerationChunk
-from pydantic import PrivateAttr
+from pydantic import Field, PrivateAttr, SkipValidation
 
 from turnstream.graphs.calls import CallAssembler, set_calls
 from turnstream.graphs.limits import CUT_AT, byte_size
@@ -83,27 +83,12 @@ class Whole:
 class StreamedGeneration(ChatGenerationChunk):
     """A chunk whose sum with all the others of its message is there when it is asked for."""
 
+    # Not private attributes, which pydantic looks up in Python code at each access.
+    deltas: SkipValidation[Sequence[Mapping[str, Any]]] = Field(default=(), exclude=True)
+    """The deltas of its server that have keys of its own."""
+    sent: SkipValidation[Sequence[MadeFile | MadeSource]] = Field(default=(), exclude=True)
+    """The citations and images that the server sends, for the end of the message."""
     _whole: Whole | None = PrivateAttr(default=None)
-    _deltas: Sequence[Mapping[str, Any]] = PrivateAttr(default=())
-    _sent: Sequence[MadeFile | MadeSource] = PrivateAttr(default=())
-
-    @property
-    def deltas(self) -> Sequence[Mapping[str, Any]]:
-        """The deltas of its server that have keys of its own."""
-        return self._deltas
-
-    @deltas.setter
-    def deltas(self, deltas: Sequence[Mapping[str, Any]]) -> None:
-        self._deltas = deltas
-
-    @property
-    def sent(self) -> Sequence[MadeFile | MadeSource]:
-        """The citations and images that the server sends, for the end of the message."""
-        return self._sent
-
-    @sent.setter
-    def sent(self, sent: Sequence[MadeFile | MadeSource]) -> None:
-        self._sent = sent
 
     def part_of(self, whole: Whole) -> "StreamedGeneration":
         whole.add(self)

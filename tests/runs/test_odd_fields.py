@@ -19,6 +19,8 @@ from turnstream.graphs.model_wire import model_clients
 from turnstream.graphs.openai_model import openai_model
 
 SERVER = "http://model.test/v1"
+MODEL = openai_model("a-model", ModelOptions())
+Json = dict[str, Any]
 TOOL = {"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}
 TEXTS = st.text("ab 42.\n", min_size=1, max_size=6)
 ODD = st.recursive(
@@ -147,3 +149,15 @@ def test_what_langchain_finishes_is_finished_with_the_same_words_and_calls(strea
     assert calls_of(ours) == calls_of(theirs)
     reasons = [each.response_metadata.get("finish_reason") for each in (ours, theirs)]
     assert reasons[0] == reasons[1]
+
+
+@given(st.sampled_from([{}, {"role": "assistant"}, {"role": "user"}]), st.text(max_size=5))
+def test_a_chunk_of_text_alone_is_what_langchain_makes_of_it(role: Json, text: str) -> None:
+    delta = {**role, "content": text}
+    chunk = {"id": "c1", "model": "a-model", "choices": [{"index": 0, "delta": delta}]}
+    ours = MODEL._convert_chunk_to_generation_chunk(chunk, AIMessageChunk, None)
+    bare = {**chunk, "choices": [{"delta": {"content": text}}]}
+    theirs = ChatOpenAI._convert_chunk_to_generation_chunk(MODEL, bare, AIMessageChunk, None)
+    assert ours is not None
+    assert theirs is not None
+    assert ours.model_dump() == theirs.model_dump()
