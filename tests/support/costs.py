@@ -17,6 +17,11 @@ def summarize(reporter: pytest.TerminalReporter) -> None:
     reporter.section(f"slowest {SLOWEST} of {len(seconds)} tests")
     for nodeid, took in seconds.most_common(SLOWEST):
         reporter.write_line(f"{took:6.1f} s  {nodeid}")
+    by_folder: Counter[str] = Counter()
+    for nodeid, took in seconds.items():
+        by_folder[folder_of(nodeid)] += took  # type: ignore[assignment]
+    told = ", ".join(f"{folder} {took:.0f} s" for folder, took in by_folder.most_common())
+    reporter.section(f"all together: {told}")
     over = over_budget(seconds)
     counts = Counter(folder_of(nodeid) for nodeid in over)
     told = ", ".join(

@@ -30,6 +30,7 @@ def test_the_slowest_tests_are_listed_and_those_over_the_budget_of_their_folder(
     said = summary({**fast, **slow})
     slowest, _, over = said.partition("over their budget: 1 of unit (0.2 s), 0 of page")
     assert "0 of http (2.0 s)" in over
+    assert "all together: unit 2 s, http 2 s" in slowest
     assert slowest.index("test_in_time") < slowest.index("test_slow")
     assert slowest.count("::") == SLOWEST
     assert [line for line in over.splitlines() if "::" in line] == [
