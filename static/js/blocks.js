@@ -2,9 +2,9 @@
  * Markdown to HTML, block by block. Pure functions and classes: what becomes of the HTML is the
  * business of `markdown.js`.
  *
- * Raw HTML in markdown is text, links are checked, images are never loaded: an image's address is
- * the known way to leak what was said. A text costs no more than `bounds.js` allows: what is nested
- * too deep, or takes too much work, is plain text.
+ * Raw HTML in markdown is text, but for a few tags without attributes; links are checked, images
+ * are never loaded: an image's address is the known way to leak what was said. A text costs no more
+ * than `bounds.js` allows: what is nested too deep, or takes too much work, is plain text.
  */
 
 import { Lexer, Marked } from "../vendor/marked/marked.esm.js";
@@ -18,10 +18,14 @@ const escape = (text) => text.replace(/[&<>"']/g, (character) => ESCAPES[charact
 const anchor = (href, inner) =>
   `<a href="${escape(href)}" target="_blank" rel="noopener noreferrer nofollow">${inner}</a>`;
 
+/** One that is not closed ends with its block, like any element that is no formatting one. */
+const PLAIN_TAG = /^<(?:br ?\/?|\/?(?:sub|sup|kbd))>$/i;
+
 const marked = new Marked({
   gfm: true,
   renderer: {
     html({ text, block }) {
+      if (PLAIN_TAG.test(text.trim())) return text.trim();
       return block ? `<p>${escape(text.trim())}</p>` : escape(text);
     },
     link({ href, tokens }) {

@@ -25,6 +25,8 @@ export const LIMITS = {
   closedCharacters: 10_000,
   /** Code that is longer, or has a longer word, has no colours. */
   colouredCharacters: 30_000,
+  /** By language, where reading takes more than its length. */
+  colouredCharactersOf: { typescript: 10_000, yaml: 10_000 },
   colouredWord: 1_000,
   /** Dates that do not break in a line, of a text. */
   dates: 1_000,

@@ -1,16 +1,8 @@
-/**
- * The library that colours source code, with the languages that are known here; see `highlight.js`.
- */
+/** The library that colours source code; its languages come one by one, see `highlight.js`. */
 
 import hljs from "../vendor/highlight/core.min.js";
-import bash from "../vendor/highlight/bash.min.js";
-import javascript from "../vendor/highlight/javascript.min.js";
-import json from "../vendor/highlight/json.min.js";
-import python from "../vendor/highlight/python.min.js";
 
-for (const [name, language] of Object.entries({ bash, javascript, json, python })) {
-  hljs.registerLanguage(name, language);
-}
+export const register = (language, grammar) => hljs.registerLanguage(language, grammar);
 
 /** HTML with classes. */
 export const marked = (text, language) =>

@@ -12,7 +12,7 @@ import { noChange } from "../vendor/lit-html/lit-html.js";
 import { Blocks } from "./blocks.js";
 import { legible, LIMITS } from "./bounds.js";
 import { splitAtDates } from "./dates.js";
-import { highlighted, languageOf, onceLoaded } from "./highlight.js";
+import { highlighted, onceLoaded } from "./highlight.js";
 import { Pace } from "./paint.js";
 
 /** @type {{sanitize: (markup: string, options: object) => DocumentFragment}} */
@@ -21,9 +21,9 @@ const CLEAN = {
   RETURN_DOM_FRAGMENT: true,
   ALLOWED_TAGS: [
     ..."div p br hr h1 h2 h3 h4 h5 h6 ul ol li blockquote strong em del code pre a span".split(" "),
-    ..."table thead tbody tr th td".split(" "),
+    ..."table thead tbody tr th td sub sup kbd".split(" "),
   ],
-  ALLOWED_ATTR: ["href", "rel", "target", "class", "start", "align"],
+  ALLOWED_ATTR: ["href", "rel", "target", "class", "start", "align", "dir"],
   ALLOW_DATA_ATTR: false,
   ALLOW_ARIA_ATTR: false,
 };
@@ -111,7 +111,9 @@ const isSame = ({ text, markup }, known) =>
  * block.
  */
 function* elementsOf(blocks) {
-  const markup = blocks.map((block) => `<div class="block">${block.markup ?? ""}</div>`).join("");
+  const markup = blocks
+    .map((block) => `<div class="block" dir="auto">${block.markup ?? ""}</div>`)
+    .join("");
   const elements = [...purifier.sanitize(markup, CLEAN).children];
   for (const [i, block] of blocks.entries())
     yield block.markup === null ? plainElement(block.text) : furnished(elements[i]);
@@ -120,6 +122,7 @@ function* elementsOf(blocks) {
 function plainElement(text) {
   const block = document.createElement("p");
   block.className = "block plain";
+  block.dir = "auto";
   block.textContent = text;
   return block;
 }
@@ -128,17 +131,16 @@ function furnished(block) {
   for (const table of block.querySelectorAll("table")) inScroller(table);
   for (const pre of block.querySelectorAll("pre")) withCopy(pre);
   for (const element of block.querySelectorAll("pre > code[class^='language-']"))
-    onceLoaded(() => paintLater(element));
+    onceLoaded(languageIn(element), () => paintLater(element));
   keepDates(block);
   return block;
 }
 
+const languageIn = (code) => code.className.replace("language-", "");
+
 /** Code that was shown before its colours were loaded. */
 function paintLater(element) {
-  const markup = highlighted(
-    element.textContent,
-    languageOf(element.className.replace("language-", "")),
-  );
+  const markup = highlighted(element.textContent, languageIn(element));
   if (markup !== null) element.replaceChildren(purifier.sanitize(markup, CLEAN));
 }
 
@@ -177,7 +179,7 @@ function withCopy(pre) {
   const bar = document.createElement("div");
   bar.className = "code-bar";
   const name = document.createElement("span");
-  name.textContent = pre.firstElementChild?.className.replace("language-", "") || "text";
+  name.textContent = (pre.firstElementChild && languageIn(pre.firstElementChild)) || "text";
   const button = document.createElement("button");
   button.type = "button";
   button.className = "quiet copy-code";
@@ -218,7 +220,7 @@ class CodeDirective extends Directive {
       else part.element.replaceChildren(purifier.sanitize(markup, CLEAN));
     };
     paint();
-    if (language) onceLoaded(() => this.#shown === text && paint());
+    if (language) onceLoaded(language, () => this.#shown === text && paint());
     return noChange;
   }
 

@@ -42,7 +42,7 @@ function userMessage(message, { editing, dropped, idle }, actions) {
     <article class="message user" aria-label="You" data-message=${message.id ?? nothing}>
       <div class="bubble">
         ${imagesView(imagesOf(message))}
-        ${text ? html`<p class="said">${withDates(text)}</p>` : nothing}
+        ${text ? html`<p class="said" dir="auto">${withDates(text)}</p>` : nothing}
       </div>
       <div class="actions">
         ${text ? copyButton(message) : nothing}
@@ -105,6 +105,7 @@ function editor(message, { text, error }, dropped, actions) {
       <textarea
         name="text"
         rows="3"
+        dir="auto"
         aria-label="Edit your message"
         enterkeyhint=${enterHint()}
         .defaultValue=${text}

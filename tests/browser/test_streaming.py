@@ -196,6 +196,24 @@ async def test_a_reply_and_a_code_block_can_be_copied(visit: Visit) -> None:
     assert copied.startswith("## A sample of markdown")
 
 
+async def test_code_and_marks_of_many_kinds_are_shown_as_what_they_are(
+    scripted_visit: Visit, endpoint: StrictEndpoint
+) -> None:
+    text = (
+        "```rust\nlet a = 1;\n```\n\n```haskell\nmain = pure ()\n```\n\nשלם `a b` אשכ\n\n"
+        "- m<sup>2\n\nThe end."
+    )
+    endpoint.script(text_reply(text))
+    reply = await scripted_visit.ask("Code")
+    await expect(reply.locator(".code-bar span")).to_have_text(["rust", "haskell"])
+    await expect(reply.locator(".hljs-keyword")).to_have_text("let")
+    hebrew = reply.locator("p", has_text="שלם")
+    assert await hebrew.evaluate("(p) => getComputedStyle(p).direction") == "rtl"
+    code = hebrew.locator("code")
+    assert await code.evaluate("(code) => getComputedStyle(code).direction") == "ltr"
+    await expect(reply.locator("sup")).to_have_text("2")
+
+
 async def test_a_turn_shows_its_duration_tokens_and_time_to_the_first_word(visit: Visit) -> None:
     reply = await visit.ask("Hello")
     await expect(reply.locator(".figures")).to_have_text(

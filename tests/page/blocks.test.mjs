@@ -33,6 +33,7 @@ const COSTLY = {
   "underscores around a letter": `${"_".repeat(5000)}a${"_".repeat(5000)}`,
   "tildes around a letter": `${"~~ ".repeat(2000)}a${" ~~".repeat(2000)}`,
   "emphasis in emphasis": `${"*a _b ".repeat(3000)}${"_ *".repeat(3000)}`,
+  "tags in tags": "<sub>".repeat(20_000),
   headings: "# a\n".repeat(60_000),
   "underlined headings": "a\n=\n".repeat(40_000),
   rules: "---\n".repeat(60_000),
@@ -277,4 +278,13 @@ test("a text that cannot be closed is shown as it is", () => {
     new Blocks().update("a **b", true, fails).blocks.map(({ text, markup }) => [text, markup]),
     [["a **b", null]],
   );
+});
+
+test("line breaks, indices and keys are shown, and any other HTML is text", () => {
+  assert.equal(
+    markupOf("H<sub>2</sub>O<br>m<sup>2</sup> <kbd>Ctrl</kbd>"),
+    "<p>H<sub>2</sub>O<br>m<sup>2</sup> <kbd>Ctrl</kbd></p>\n",
+  );
+  assert.match(markupOf('a <kbd onclick="x()">b</kbd>'), /^<p>a &lt;kbd onclick/);
+  assert.match(markupOf("a <u>b</u>"), /^<p>a &lt;u&gt;b&lt;\/u&gt;/);
 });

@@ -3,12 +3,12 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { LIMITS } from "../../static/js/bounds.js";
-import { highlighted, onceLoaded } from "../../static/js/highlight.js";
+import { highlighted, LANGUAGES, languageOf, onceLoaded } from "../../static/js/highlight.js";
 import { table } from "./tables.mjs";
 
-await new Promise((loaded) => {
-  onceLoaded(loaded);
-});
+await Promise.all(
+  LANGUAGES.map((language) => new Promise((loaded) => onceLoaded(language, loaded))),
+);
 
 test("code has colours, and what is in it is escaped", () => {
   assert.match(
@@ -48,11 +48,10 @@ const UNITS = [
 
 table(
   "code that is hard to read costs a moment, in each language",
-  ["bash", "javascript", "json", "python"].flatMap((language) =>
-    UNITS.map((unit) => [language, unit]),
-  ),
+  LANGUAGES.flatMap((language) => UNITS.map((unit) => [language, unit])),
   (language, unit) => {
-    const code = unit.repeat(LIMITS.colouredCharacters).slice(0, LIMITS.colouredCharacters);
+    const most = LIMITS.colouredCharactersOf[language] ?? LIMITS.colouredCharacters;
+    const code = unit.repeat(most).slice(0, most);
     let markup;
     let took = Infinity;
     // A busy machine makes a measurement longer, never shorter.
@@ -70,3 +69,16 @@ test("a long word, and code that is too long, have no colours", () => {
   assert.equal(highlighted("a".repeat(LIMITS.colouredWord), "javascript"), null);
   assert.equal(highlighted("a ".repeat(LIMITS.colouredCharacters), "javascript"), null);
 });
+
+table(
+  "a language is known by its short names, and one without colours has its name",
+  [
+    ["ts", "typescript"],
+    ["C++", "cpp"],
+    ["rust,ignore", "rust"],
+    ["Haskell main.hs", "haskell"],
+    ["<b>", ""],
+    [undefined, ""],
+  ],
+  (info, name) => assert.equal(languageOf(info), name),
+);

@@ -19,7 +19,7 @@ def summarize(reporter: pytest.TerminalReporter) -> None:
         reporter.write_line(f"{took:6.1f} s  {nodeid}")
     by_folder: Counter[str] = Counter()
     for nodeid, took in seconds.items():
-        by_folder[folder_of(nodeid)] += took  # type: ignore[assignment]
+        by_folder[folder_of(nodeid)] += took
     told = ", ".join(f"{folder} {took:.0f} s" for folder, took in by_folder.most_common())
     reporter.section(f"all together: {told}")
     over = over_budget(seconds)
