@@ -101,6 +101,7 @@ async def test_a_message_on_its_way_is_in_the_thread_once_after_a_look_at_anothe
     await visit.idle()
     await expect(visit.field).to_have_value("")
     await expect(visit.log).not_to_contain_text("Not sent yet")
+    await expect(visit.log).to_contain_text(f"Answer {1 if is_new else 2}.")
     assert len(endpoint.requests) == (2 if is_new else 3)
 
 
