@@ -1,4 +1,4 @@
-"""How long statements of SQLite wait for locks."""
+"""The time for which statements of SQLite wait for locks."""
 
 import sqlite3
 import time
