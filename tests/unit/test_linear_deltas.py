@@ -249,6 +249,15 @@ def test_a_thousand_deltas_that_come_together_are_one_event() -> None:
     assert event.chunk()["choices"][0]["delta"]["content"] == "x" * 1000
 
 
+def test_halves_of_a_character_that_words_stand_between_are_not_joined() -> None:
+    pieces = ["\\ud83d", "x", "\\ude00"]
+    deltas = [f'data: {{"choices": [{{"delta": {{"content": "{text}"}}}}]}}\n\n' for text in pieces]
+    events = Events(10_000).feed("".join(deltas).encode())
+    said = json.loads(as_bytes(events)[6:])["choices"][0]["delta"]["content"]
+    assert "\U0001f600" not in said
+    assert "x" in said
+
+
 def test_an_event_is_read_no_further_than_its_limit() -> None:
     events = Events(100)
     events.feed(b"data: " + b"x" * 90)
