@@ -17,6 +17,8 @@ from turnstream.server.storage.location import Location
 
 _files: dict[tuple[str, ...], bytes] = {}
 """By the names of the extensions whose tables they have."""
+HAS_GRAPH_STORE = "SELECT 1 FROM sqlite_master WHERE name = 'store'"
+"""LangGraph's tables, which a server makes for the graphs of a user: most servers have none."""
 _OURS = {each.name for each in BUILT_IN}
 
 
@@ -40,11 +42,13 @@ def _nothing() -> None: ...
 
 
 def _keep(kind: tuple[str, ...], path: Path) -> None:
-    _files[kind] = _copy(path)
+    with closing(sqlite3.connect(path)) as connection:
+        if not connection.execute(HAS_GRAPH_STORE).fetchone():
+            _files[kind] = _copy(connection)
 
 
-def _copy(path: Path) -> bytes:
-    with TemporaryDirectory() as folder, closing(sqlite3.connect(path)) as connection:
+def _copy(connection: sqlite3.Connection) -> bytes:
+    with TemporaryDirectory() as folder:
         copied = Path(folder, "new.db")
         connection.execute("VACUUM INTO ?", (str(copied),))
         with closing(sqlite3.connect(copied)) as own:
