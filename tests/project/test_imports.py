@@ -4,6 +4,7 @@ import subprocess
 import sys
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -46,60 +47,80 @@ print(*sys.modules)
 """
 
 
+IN_TURN = ("launch", "storage.graph_store", "extensions.users.quotas", "storage.redis.opening")
+"""Modules of the server that one process imports one after the other."""
+
+
+@cache
+def imported_with() -> dict[str, frozenset[str]]:
+    """All that is imported once each of `IN_TURN` is."""
+    names = [f"turnstream.server.{name}" for name in IN_TURN]
+    script = "import sys\n" + "".join(f"import {name}; print(*sys.modules)\n" for name in names)
+    said = subprocess.check_output([sys.executable, "-c", script], text=True).splitlines()
+    return {name: frozenset(line.split()) for name, line in zip(IN_TURN, said, strict=True)}
+
+
 @cache
 def imported_by(module: str) -> frozenset[str]:
     script = f"import sys, {module}; print(*sys.modules)"
     return frozenset(subprocess.check_output([sys.executable, "-c", script], text=True).split())
 
 
-def imported_by_serving(folder: Path, **environment: str) -> set[str]:
+@cache
+def imported_by_serving(**environment: str) -> frozenset[str]:
     command, path = [sys.executable, "-c", SERVING], {"PYTHONPATH": str(PROJECT)}
     named = {"TURNSTREAM_DATABASE": "t.db", "TURNSTREAM_MODEL": "offline"}
     given = path | named | environment
-    return {*subprocess.check_output(command, text=True, cwd=folder, env=given).split()}
+    with TemporaryDirectory() as folder:
+        said = subprocess.check_output(command, text=True, cwd=folder, env=given)
+    return frozenset(said.split())
 
 
-@pytest.mark.full
+def serving_little() -> frozenset[str]:
+    off = dict.fromkeys(("OPENAPI", "SEARCH", "VERSIONS"), "false")
+    settings = {**off, "UNDO_SECONDS": "0", "FEEDBACK": "true"}
+    return imported_by_serving(**{f"TURNSTREAM_{name}": each for name, each in settings.items()})
+
+
 def test_the_store_of_graphs_is_imported_when_a_graph_gets_one() -> None:
-    assert imported_by("turnstream.server.launch").isdisjoint(STORE_OF_GRAPHS)
-    assert imported_by("turnstream.server.storage.graph_store").issuperset(STORE_OF_GRAPHS)
+    assert imported_with()["launch"].isdisjoint(STORE_OF_GRAPHS)
+    assert imported_with()["storage.graph_store"].issuperset(STORE_OF_GRAPHS)
 
 
 def test_the_server_imports_no_client_of_a_model_until_one_is_named() -> None:
-    assert imported_by("turnstream.server.launch").isdisjoint((*CLIENTS_OF_MODELS, *OF_EXTRAS))
+    assert imported_with()["launch"].isdisjoint((*CLIENTS_OF_MODELS, *OF_EXTRAS))
     assert imported_by("turnstream.graphs.openai_model").issuperset(CLIENTS_OF_MODELS)
     assert imported_by("turnstream.graphs.openai_model").isdisjoint(OF_EXTRAS)
-    assert "langchain_anthropic" in imported_by("turnstream.graphs.providers.anthropic")
 
 
 @pytest.mark.full
-def test_what_the_server_does_not_serve_with_is_not_imported_when_it_serves(tmp_path: Path) -> None:
-    serving = imported_by_serving(tmp_path)
+def test_a_client_of_a_provider_comes_with_its_module() -> None:
+    assert "langchain_anthropic" in imported_by("turnstream.graphs.providers.anthropic")
+
+
+def test_what_the_server_does_not_serve_with_is_not_imported_when_it_serves() -> None:
+    serving = imported_by_serving()
     assert "turnstream.server.storage.store" in serving
-    unused = (*STORE_OF_GRAPHS, *CLIENTS_OF_MODELS, *OF_EXTRAS, "limits")
+    unused = (*STORE_OF_GRAPHS, *CLIENTS_OF_MODELS, *OF_EXTRAS, "limits", "pint", "numpy")
     assert serving.isdisjoint(unused)
 
 
 def test_the_library_of_limits_is_imported_when_a_policy_has_some() -> None:
-    assert "limits" not in imported_by("turnstream.server.launch")
-    assert "limits" in imported_by("turnstream.server.extensions.users.quotas")
+    assert "limits" not in imported_with()["storage.graph_store"]
+    assert "limits" in imported_with()["extensions.users.quotas"]
 
 
-def test_the_openapi_document_is_made_when_a_client_asks_for_it(tmp_path: Path) -> None:
-    for setting, modules in (("true", {"endpoint"}), ("false", set())):
-        serving = imported_by_serving(tmp_path, TURNSTREAM_OPENAPI=setting)
+def test_the_openapi_document_is_made_when_a_client_asks_for_it() -> None:
+    for serving, modules in ((imported_by_serving(), {"endpoint"}), (serving_little(), set())):
         of_document = {name for name in serving if name.startswith(f"{OPENAPI}.")}
         assert of_document == {f"{OPENAPI}.{name}" for name in modules}
         schemas = {name for name in serving if name.endswith("schemas")}
         assert not {name for name in schemas if name.startswith("turnstream.server.formats")}
 
 
-def test_of_an_extension_that_is_off_its_settings_and_tables_alone_are_imported(
-    tmp_path: Path,
-) -> None:
-    off = {"TURNSTREAM_SEARCH": "false", "TURNSTREAM_VERSIONS": "false"}
-    serving = imported_by_serving(tmp_path, TURNSTREAM_UNDO_SECONDS="0", **off)
+def test_of_an_extension_that_is_off_its_settings_and_tables_alone_are_imported() -> None:
     prefix = "turnstream.server.extensions."
+    serving = serving_little()
     modules = {name.removeprefix(prefix) for name in serving if name.startswith(prefix)}
     inside = {
         name for name in modules if name.startswith(("search.", "undo.", "users.", "versions."))
@@ -107,22 +128,17 @@ def test_of_an_extension_that_is_off_its_settings_and_tables_alone_are_imported(
     assert inside == {"search.tables", "users.tables", "versions.tables"}
 
 
-@pytest.mark.full
-def test_nothing_that_forwards_feedback_is_imported_until_a_service_is_named(
-    tmp_path: Path,
-) -> None:
-    serving = imported_by_serving(tmp_path, TURNSTREAM_FEEDBACK="true")
+def test_nothing_that_forwards_feedback_is_imported_until_a_service_is_named() -> None:
     feedback = "turnstream.server.extensions.feedback"
-    assert f"{feedback}.given" in serving
+    assert f"{feedback}.given" in serving_little()
     unused = ("forwarding", "services", "links", "traced")
-    assert serving.isdisjoint(f"{feedback}.{name}" for name in unused)
+    assert serving_little().isdisjoint(f"{feedback}.{name}" for name in unused)
 
 
-@pytest.mark.full
 def test_what_several_workers_share_is_imported_when_it_is_set() -> None:
-    assert not {name for name in imported_by("turnstream.server.launch") if "storage.redis" in name}
-    assert "redis" not in imported_by("turnstream.server.extensions.users.quotas")
-    assert "redis" in imported_by("turnstream.server.storage.redis.opening")
+    assert not {name for name in imported_with()["launch"] if "storage.redis" in name}
+    assert "redis" not in imported_with()["extensions.users.quotas"]
+    assert "redis" in imported_with()["storage.redis.opening"]
 
 
 def test_nothing_of_ours_has_a_name_at_the_top_that_a_users_module_may_have(

@@ -17,7 +17,8 @@ from tests.support.tool_invocation import (
     for_model,
     refusal,
 )
-from turnstream.tools.units import MAX_CHARS, convert, convert_units
+from turnstream.tools.conversion import MAX_CHARS, convert
+from turnstream.tools.units import convert_units
 
 
 @pytest.mark.parametrize(
