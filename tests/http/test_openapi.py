@@ -28,7 +28,6 @@ async def document_of(client: Any) -> dict[str, Any]:
     assert answer.status_code == 200
     assert answer.headers["content-type"] == "application/json"
     found: dict[str, Any] = answer.json()
-    validate(found)
     return found
 
 
@@ -97,6 +96,7 @@ async def test_with_authentication_only_callers_get_the_document(tmp_path: Path)
         assert (await client.http.get("/openapi.json")).status_code == 401
         async with client_of(client, "ann") as ann:
             found = await document_of(ann)
+    validate(found)  # Three seconds: tests of what differs elsewhere leave it out.
     assert found["components"]["securitySchemes"].keys() == {"credentials", "key", "session"}
     assert found["paths"]["/threads"]["get"]["security"] == [{"credentials": []}, {"session": []}]
     assert {"key": []} in found["paths"]["/langgraph/info"]["get"]["security"]
