@@ -14,6 +14,7 @@ import { legible, LIMITS } from "./bounds.js";
 import { splitAtDates } from "./dates.js";
 import { highlighted, onceLoaded } from "./highlight.js";
 import { Pace } from "./paint.js";
+import { patch } from "./patch.js";
 
 /** @type {{sanitize: (markup: string, options: object) => DocumentFragment}} */
 const purifier = DOMPurify;
@@ -82,12 +83,21 @@ class MarkdownView {
   #place(blocks, known) {
     const made = elementsOf(blocks.filter((block, i) => !isSame(block, known[i])));
     for (const [i, block] of blocks.entries()) {
-      const { element: before } = known[i] ?? {};
-      const element = isSame(block, known[i]) ? before : made.next().value;
-      if (before && element !== before) before.replaceWith(element);
-      else if (!before) this.#element.append(element);
+      let element = known[i]?.element;
+      if (!isSame(block, known[i])) element = this.#put(made.next().value, element);
       this.#shown.push({ ...block, element });
     }
+  }
+
+  /** Show a block, in the element of its place if there is one. */
+  #put(made, element) {
+    const stays = element?.nodeName === made.nodeName;
+    if (stays) patch(element, made);
+    else if (element) element.replaceWith(made);
+    else this.#element.append(made);
+    const shown = stays ? element : made;
+    colourLater(shown);
+    return shown;
   }
 }
 
@@ -130,13 +140,23 @@ function plainElement(text) {
 function furnished(block) {
   for (const table of block.querySelectorAll("table")) inScroller(table);
   for (const pre of block.querySelectorAll("pre")) withCopy(pre);
-  for (const element of block.querySelectorAll("pre > code[class^='language-']"))
-    onceLoaded(languageIn(element), () => paintLater(element));
   keepDates(block);
   return block;
 }
 
 const languageIn = (code) => code.className.replace("language-", "");
+
+/** The languages that code waits for. @type {WeakMap<Element, string>} */
+const awaited = new WeakMap();
+
+function colourLater(block) {
+  for (const element of block.querySelectorAll("pre > code[class^='language-']")) {
+    const language = languageIn(element);
+    if (awaited.get(element) === language) continue;
+    awaited.set(element, language);
+    onceLoaded(language, () => paintLater(element));
+  }
+}
 
 /** Code that was shown before its colours were loaded. */
 function paintLater(element) {

@@ -10,6 +10,9 @@ from tests.browser.conftest import both_looks
 from tests.browser.site import Visit
 from tests.support.endpoint import Break, Finish, Pause, Say, StrictEndpoint, reply, text_reply
 
+SELECT = """({ firstChild }) =>
+  getSelection().setBaseAndExtent(firstChild, 0, firstChild, firstChild.length)"""
+
 
 @both_looks
 async def test_the_empty_page_offers_examples_that_send_on_click(visit: Visit) -> None:
@@ -60,6 +63,33 @@ async def test_text_shows_while_it_streams_and_stays_when_it_is_whole(
     await scripted_visit.idle()
     await expect(scripted_visit.reply.locator("strong")).to_have_text("bold word")
     await expect(scripted_visit.reply.locator("li")).to_have_text(["one", "two"])
+
+
+async def test_what_is_selected_scrolled_and_focused_in_a_block_stays_while_it_is_written(
+    scripted_visit: Visit, endpoint: StrictEndpoint
+) -> None:
+    pauses = [Pause(asyncio.Event()) for _ in range(2)]
+    line = f"value = '{'wide ' * 60}'\n"
+    code = (Say(f"```python\n{line}"), pauses[0], Say(f"{line}def last(): ...\n```\n\nSome words"))
+    endpoint.script(reply(*code, pauses[1], Say(" and **more**")))
+    await scripted_visit.say("Hello")
+    pre = scripted_visit.reply.locator("pre")
+    await expect(pre.locator(".hljs-string")).to_have_count(1)
+    await pre.focus()
+    await pre.evaluate("(pre) => pre.scrollLeft = 120")
+    await pre.locator(".hljs-string").evaluate(SELECT)
+    pauses[0].event.set()
+    await expect(scripted_visit.reply).to_contain_text("Some words")
+    await expect(pre.locator(".hljs-string")).to_have_count(2)
+    await expect(pre).to_be_focused()
+    selected = "getSelection().toString().trim()"
+    assert await pre.evaluate("(pre) => pre.scrollLeft") == 120
+    assert (await scripted_visit.page.evaluate(selected)).startswith("'wide wide")
+    await scripted_visit.reply.get_by_text("Some words").evaluate(SELECT)
+    pauses[1].event.set()
+    await scripted_visit.idle()
+    await expect(scripted_visit.reply.locator("strong")).to_have_text("more")
+    assert await scripted_visit.page.evaluate(selected) == "Some words"
 
 
 @both_looks
