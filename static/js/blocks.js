@@ -21,8 +21,45 @@ const anchor = (href, inner) =>
 /** One that is not closed ends with its block, like any element that is no formatting one. */
 const PLAIN_TAG = /^<(?:br ?\/?|\/?(?:sub|sup|kbd))>$/i;
 
+const TAG_OF_DETAILS = /<(\/?)details>/gi;
+const BEGIN_OF_DETAILS = /^ {0,3}<details>/i;
+const SUMMARY = /^\s*<summary>([^]*?)<\/summary>/i;
+
+/** `<details>`, with others in it; one that is not closed goes to the end. */
+const details = {
+  name: "details",
+  level: "block",
+  childTokens: ["summary", "tokens"],
+  tokenizer(source) {
+    const begin = BEGIN_OF_DETAILS.exec(source);
+    if (!begin) return undefined;
+    const { inner, raw } = partsOfDetails(source, begin[0].length);
+    const [summary = "", words = ""] = SUMMARY.exec(inner) ?? [];
+    const token = { type: "details", raw, summary: [], tokens: [] };
+    this.lexer.inline(words.trim(), token.summary);
+    this.lexer.blockTokens(inner.slice(summary.length), token.tokens);
+    return token;
+  },
+  renderer({ summary, tokens }) {
+    const words = this.parser.parseInline(summary) || "Details";
+    return `<details><summary>${words}</summary>${this.parser.parse(tokens)}</details>`;
+  },
+};
+
+function partsOfDetails(source, from) {
+  let depth = 1;
+  for (const { 0: tag, 1: isEnd, index } of source.slice(from).matchAll(TAG_OF_DETAILS)) {
+    depth += isEnd ? -1 : 1;
+    const end = from + index;
+    if (depth === 0)
+      return { inner: source.slice(from, end), raw: source.slice(0, end + tag.length) };
+  }
+  return { inner: source.slice(from), raw: source };
+}
+
 const marked = new Marked({
   gfm: true,
+  extensions: [details],
   renderer: {
     html({ text, block }) {
       if (PLAIN_TAG.test(text.trim())) return text.trim();

@@ -68,7 +68,7 @@ export class Editing {
     }
     const { version } = this.message;
     this.message = null;
-    follower.pin();
+    follower.ask();
     composer.focus();
     thread.edit(id, text, version);
   }

@@ -37,6 +37,9 @@ export async function versionWith(message, { id, messages }) {
  *   seen
  */
 export function markFound(article, words, { height, isFree }) {
+  /** @type {HTMLElement | null} */
+  const unfold = article.querySelector(".unfold[aria-expanded=false]");
+  unfold?.click();
   const ranges = words.length ? rangesOf(article, words) : [];
   CSS.highlights?.set("found", new Highlight(...ranges));
   article.classList.add("is-found");

@@ -312,7 +312,7 @@ function send(text, images, how) {
     log.querySelector("button")?.focus();
     return;
   }
-  follower.pin();
+  follower.ask();
   thread.sender.send(text, images, how);
 }
 
@@ -327,7 +327,7 @@ async function open(id, { isBack = false, found = null } = {}) {
   announcer.reset();
   panels.closeDrawer();
   const { activeElement: from } = document;
-  follower.pin();
+  follower.begin();
   about.limit = FIRST_PAINT;
   const loaded = words.opened(id, isBack ? currentVersion() : null);
   showWords(id);

@@ -22,7 +22,7 @@ const CLEAN = {
   RETURN_DOM_FRAGMENT: true,
   ALLOWED_TAGS: [
     ..."div p br hr h1 h2 h3 h4 h5 h6 ul ol li blockquote strong em del code pre a span".split(" "),
-    ..."table thead tbody tr th td sub sup kbd".split(" "),
+    ..."table thead tbody tr th td sub sup kbd details summary".split(" "),
   ],
   ALLOWED_ATTR: ["href", "rel", "target", "class", "start", "align", "dir"],
   ALLOW_DATA_ATTR: false,

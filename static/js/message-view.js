@@ -40,10 +40,7 @@ function userMessage(message, { editing, dropped, idle }, actions) {
   if (editing) return editor(message, editing, dropped, actions);
   return html`
     <article class="message user" aria-label="You" data-message=${message.id ?? nothing}>
-      <div class="bubble">
-        ${imagesView(imagesOf(message))}
-        ${text ? html`<p class="said" dir="auto">${withDates(text)}</p>` : nothing}
-      </div>
+      <div class="bubble">${imagesView(imagesOf(message))} ${text ? said(text) : nothing}</div>
       <div class="actions">
         ${text ? copyButton(message) : nothing}
         ${
@@ -64,6 +61,26 @@ function userMessage(message, { editing, dropped, idle }, actions) {
       ${versionsView(message, actions.onLook)}
     </article>
   `;
+}
+
+/** A longer message is folded. */
+const LONG = { characters: 1200, lines: 12 };
+
+function said(text) {
+  const isLong = text.length > LONG.characters || text.split("\n").length > LONG.lines;
+  if (!isLong) return html`<p class="said" dir="auto">${withDates(text)}</p>`;
+  return html`
+    <p class="said folded" dir="auto">${withDates(text)}</p>
+    <button type="button" class="quiet unfold" aria-expanded="false" @click=${unfold}>
+      Show all
+    </button>
+  `;
+}
+
+function unfold({ currentTarget: button }) {
+  const isFolded = button.previousElementSibling.classList.toggle("folded");
+  button.ariaExpanded = String(!isFolded);
+  button.textContent = isFolded ? "Show all" : "Show less";
 }
 
 const sentAt = ({ createdAt }) =>

@@ -18,6 +18,7 @@ const element = (id) => document.getElementById(id);
 export class Painting {
   /** Of the first message of the thread that was painted last. */
   #firstKey = null;
+  #shownMessages = 0;
   /** The thread whose row was painted last as that of the open one. */
   #shownId = null;
   /** What the bar shows of the thread, as it was painted last. */
@@ -82,6 +83,9 @@ export class Painting {
     this.#firstKey = key;
     if (isEarlier && first && !follower.pinned) follower.keep(first, change);
     else change();
+    // A log that is shorter than what is seen does not change its size.
+    if (this.#shownMessages !== state.messages.length) follower.follow();
+    this.#shownMessages = state.messages.length;
   }
 
   list = painter(() => {

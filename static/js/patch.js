@@ -3,8 +3,8 @@
  * focused or scrolled in them stays so while a text grows.
  */
 
-/** What a person changes, which no newer tree takes back. */
-const OF_A_PERSON = ["open"];
+/** What a person's click has set, which no newer tree takes back. */
+const OF_A_PERSON = ["data-copy", "open"];
 
 /** @param {Element} old  is changed @param {Element} fresh  gives up what it has */
 export function patch(old, fresh) {
@@ -15,20 +15,26 @@ export function patch(old, fresh) {
   for (const node of before.slice(after.length)) node.remove();
 }
 
+/** @param {Element} parent @param {ChildNode | undefined} old @param {ChildNode} fresh */
 function patchNode(parent, old, fresh) {
   if (!old) parent.append(fresh);
   else if (old.nodeName !== fresh.nodeName) old.replaceWith(fresh);
-  else if (old.nodeType === Node.ELEMENT_NODE) patch(old, fresh);
-  else patchText(old, fresh.data);
+  else if (old instanceof Element && fresh instanceof Element) patch(old, fresh);
+  else if (old instanceof Text && fresh instanceof Text) patchText(old, fresh.data);
 }
 
-/** What is put behind a text leaves a selection in it as it is. */
+/**
+ * What is put behind a text leaves a selection in it as it is.
+ *
+ * @param {Text} old @param {string} text
+ */
 function patchText(old, text) {
   if (text === old.data) return;
   if (text.startsWith(old.data)) old.appendData(text.slice(old.data.length));
   else old.data = text;
 }
 
+/** @param {Element} old @param {Element} fresh */
 function patchAttributes(old, fresh) {
   for (const { name, value } of fresh.attributes)
     if (old.getAttribute(name) !== value) old.setAttribute(name, value);

@@ -5,25 +5,34 @@
  * touch, keys, the scrollbar. Coming down to near the end takes hold again. No clock is asked: a
  * busy browser may scroll long after the input.
  *
+ * When a message is sent, it goes to the top, and its answer grows below it: until that fills the
+ * rest of what is seen, nothing moves. A spacer makes the room.
+ *
  * Content may get shorter, too. Where a person reads stays then where it is: the browser anchors
  * what is seen, and a spacer keeps the place at the end that it would have to scroll away from.
  */
 
 const NEAR_PX = 48;
 const MARGIN_PX = 14;
+/** The most that a question takes of what is seen; of a longer one, the end is. */
+const QUESTION = 0.4;
 const UP_KEYS = ["PageUp", "ArrowUp", "Home"];
 
 export class Follower {
   #scroller;
+  #content;
   #spacer = document.createElement("div");
   #onPinned;
   #top = 0;
   pinned = true;
+  /** The last question of the thread was asked since it was opened. */
+  #isAsked = false;
   /** An empty thread is read from its top. */
   hasEnd = false;
 
   constructor(scroller, content, onPinned) {
     this.#scroller = scroller;
+    this.#content = content;
     this.#spacer.className = "scroll-spacer";
     scroller.append(this.#spacer);
     this.#onPinned = onPinned;
@@ -54,8 +63,21 @@ export class Follower {
     this.follow();
   }
 
+  /** Another thread is opened. */
+  begin() {
+    this.#isAsked = false;
+    this.pin();
+  }
+
+  /** A message is sent, which goes to the top. */
+  ask() {
+    this.#isAsked = true;
+    this.pin();
+  }
+
   follow() {
     if (!this.pinned) return;
+    this.#hold();
     this.#scroller.scrollTop = this.hasEnd ? this.#scroller.scrollHeight : 0;
   }
 
@@ -146,7 +168,20 @@ export class Follower {
 
   #hold() {
     const { scrollTop, clientHeight } = this.#scroller;
-    this.#spacer.style.height = this.pinned ? "0" : `${scrollTop + clientHeight}px`;
+    const top = this.pinned ? this.#topOfQuestion() : scrollTop;
+    this.#spacer.style.height = top === null ? "0" : `${top + clientHeight}px`;
+  }
+
+  /** How far down what is seen begins if the last question is at its top; null at the thread's. */
+  #topOfQuestion() {
+    if (!this.#isAsked) return null;
+    const [, ...questions] = this.#content.querySelectorAll(".message.user:not(.unsent)");
+    const question = questions.at(-1);
+    if (!question) return null;
+    const { scrollTop, clientHeight } = this.#scroller;
+    const above = scrollTop - this.#scroller.getBoundingClientRect().top;
+    const { top, bottom } = question.getBoundingClientRect();
+    return above + Math.max(top - MARGIN_PX, bottom - clientHeight * QUESTION);
   }
 
   #set(pinned) {

@@ -172,6 +172,61 @@ async def test_the_page_follows_the_text_until_a_person_scrolls_up(slow_visit: V
     )
 
 
+async def test_a_question_goes_to_the_top_and_its_answer_moves_nothing_until_the_page_is_full(
+    scripted_visit: Visit, endpoint: StrictEndpoint
+) -> None:
+    pauses = [Pause(asyncio.Event()) for _ in range(2)]
+    long = "line\n\n" * 40
+    endpoint.script(text_reply("One"), reply(Say("Two"), pauses[0], Say("\n\nwords"), pauses[1]))
+    endpoint.script(text_reply(long))
+    scroller = scripted_visit.page.locator("#scroller")
+    top = """(e) => e.getBoundingClientRect().top
+      - document.querySelector("#scroller").getBoundingClientRect().top"""
+    at_end = "(e) => e.scrollHeight - e.clientHeight - e.scrollTop < 2"
+    await scripted_visit.ask("First?")
+    assert await scroller.evaluate("(e) => e.scrollHeight <= e.clientHeight")
+    await scripted_visit.say("Second?")
+    await expect(scripted_visit.reply).to_contain_text("Two")
+    before = await scripted_visit.said.last.evaluate(top)
+    assert 0 < before < 30
+    pauses[0].event.set()
+    await expect(scripted_visit.reply).to_contain_text("words")
+    assert await scripted_visit.said.last.evaluate(top) == before
+    pauses[1].event.set()
+    await scripted_visit.idle()
+    assert await scripted_visit.said.last.evaluate(top) == before
+    await scripted_visit.ask("Third?")
+    assert await scroller.evaluate(at_end)
+    assert await scripted_visit.said.last.evaluate(top) < 0
+    await scripted_visit.page.reload()
+    await expect(scripted_visit.said).to_have_count(3)
+    assert await scroller.evaluate(at_end)
+
+
+async def test_a_long_message_is_folded_until_it_is_wanted(visit: Visit) -> None:
+    await visit.ask("\n".join(f"line {number}" for number in range(40)))
+    said = visit.said.locator(".said")
+    assert await said.evaluate("(e) => e.clientHeight < e.scrollHeight / 3")
+    await visit.button("Show all").click()
+    assert await said.evaluate("(e) => e.clientHeight === e.scrollHeight")
+    await visit.button("Show less").click()
+    assert await said.evaluate("(e) => e.clientHeight < e.scrollHeight / 3")
+
+
+async def test_details_stay_open_while_the_text_in_them_is_written(
+    scripted_visit: Visit, endpoint: StrictEndpoint
+) -> None:
+    pause = Pause(asyncio.Event())
+    text = "<details>\n<summary>Why</summary>\n\nBecause"
+    endpoint.script(reply(Say(text), pause, Say(" of **that**\n\n</details>")))
+    await scripted_visit.say("Why?")
+    await scripted_visit.reply.get_by_text("Why").click()
+    await expect(scripted_visit.reply.get_by_text("Because")).to_be_visible()
+    pause.event.set()
+    await scripted_visit.idle()
+    await expect(scripted_visit.reply.locator("details strong")).to_be_visible()
+
+
 @pytest.mark.full
 async def test_the_page_yields_to_a_person_whose_browser_scrolls_late(slow_visit: Visit) -> None:
     await slow_visit.page.set_viewport_size({"width": 390, "height": 420})

@@ -34,6 +34,9 @@ const COSTLY = {
   "tildes around a letter": `${"~~ ".repeat(2000)}a${" ~~".repeat(2000)}`,
   "emphasis in emphasis": `${"*a _b ".repeat(3000)}${"_ *".repeat(3000)}`,
   "tags in tags": "<sub>".repeat(20_000),
+  "details in details": "<details>\n".repeat(20_000),
+  "details behind details": "<details>a</details>\n\n".repeat(10_000),
+  "ends of details": `<details>${"</details>\n".repeat(20_000)}`,
   headings: "# a\n".repeat(60_000),
   "underlined headings": "a\n=\n".repeat(40_000),
   rules: "---\n".repeat(60_000),
@@ -287,4 +290,14 @@ test("line breaks, indices and keys are shown, and any other HTML is text", () =
   );
   assert.match(markupOf('a <kbd onclick="x()">b</kbd>'), /^<p>a &lt;kbd onclick/);
   assert.match(markupOf("a <u>b</u>"), /^<p>a &lt;u&gt;b&lt;\/u&gt;/);
+});
+
+test("details are folded with their summary, also in others and while they are written", () => {
+  const text = "<details>\n<summary>More *words*</summary>\n\n- one\n\n<details>two</details>\n\n";
+  const inner =
+    "<details><summary>More <em>words</em></summary><ul>\n<li>one</li>\n</ul>\n" +
+    "<details><summary>Details</summary><p>two</p>\n</details>";
+  assert.equal(markupOf(`${text}</details>\n\nEnd`), `${inner}</details><p>End</p>\n`);
+  assert.equal(markupOf(text), `${inner}</details>`);
+  assert.match(markupOf("<details open>\na\n</details>"), /^<p>&lt;details open/);
 });
