@@ -57,9 +57,44 @@ function partsOfDetails(source, from) {
   return { inner: source.slice(from), raw: source };
 }
 
+/** In a line; as `$` is money too, none is a mark that a blank follows, or a digit behind it. */
+const INLINE_FORMULA =
+  /^(?:\$\$([^$]+)\$\$|\$((?![\s$])(?:\\.|[^\\$\n])+)(?<!\s)\$(?!\d)|\\\((.+?)\\\)|\\\[(.+?)\\\])/s;
+const BLOCK_FORMULA = /^ {0,3}(?:\$\$([^$]+)\$\$|\\\[(.+?)\\\])[ \t]*(?:\n|$)/s;
+const DISPLAYED = /^ *(?:\$\$|\\\[)/;
+
+const formulaOf = (name, level, pattern) => ({
+  name,
+  level,
+  tokenizer(source) {
+    const [raw, ...inner] = pattern.exec(source.slice(0, LIMITS.formula)) ?? [];
+    const tex = inner.find((found) => found !== undefined)?.trim();
+    return tex ? { type: name, raw, tex, isDisplay: DISPLAYED.test(raw) } : undefined;
+  },
+  renderer({ tex, isDisplay }) {
+    const code = `<code class="math${isDisplay ? " display" : ""}">${escape(tex)}</code>`;
+    return level === "inline" ? code : `<p>${code}</p>`;
+  },
+});
+
+const formulas = [
+  formulaOf("blockFormula", "block", BLOCK_FORMULA),
+  formulaOf("formula", "inline", INLINE_FORMULA),
+];
+
+/** Text up to the next formula; all other marks end it anyway. */
+function inlineText(source) {
+  const text = this.rules.inline.text.exec(source)?.[0];
+  if (!text) return undefined;
+  const mark = text.indexOf("$", 1);
+  const raw = mark < 0 ? text : text.slice(0, mark);
+  return { type: "text", raw, text: raw, escaped: this.lexer.state.inRawBlock };
+}
+
 const marked = new Marked({
   gfm: true,
-  extensions: [details],
+  extensions: [details, ...formulas],
+  tokenizer: { inlineText },
   renderer: {
     html({ text, block }) {
       if (PLAIN_TAG.test(text.trim())) return text.trim();
@@ -160,7 +195,9 @@ function blockOf(token, close) {
       marked.parser(isClosed ? [token] : lexed(close(token.raw)).filter(isSeen)),
     );
     const elements =
-      countOf(markup, /<[a-z]/g) + LIMITS.elementsPerBlock * countOf(markup, /<(?:pre|table)>/g);
+      countOf(markup, /<[a-z]/g) +
+      LIMITS.elementsPerBlock * countOf(markup, /<(?:pre|table)>/g) +
+      LIMITS.elementsPerFormula * countOf(markup, /<code class="math/g);
     return elements > LIMITS.blockElements
       ? plain(token.raw)
       : { text: token.raw, markup, elements };

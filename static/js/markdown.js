@@ -12,6 +12,7 @@ import { noChange } from "../vendor/lit-html/lit-html.js";
 import { Blocks } from "./blocks.js";
 import { legible, LIMITS } from "./bounds.js";
 import { splitAtDates } from "./dates.js";
+import { mathOf, onceDrawn } from "./formulas.js";
 import { highlighted, onceLoaded } from "./highlight.js";
 import { Pace } from "./paint.js";
 import { patch } from "./patch.js";
@@ -25,6 +26,23 @@ const CLEAN = {
     ..."table thead tbody tr th td sub sup kbd details summary".split(" "),
   ],
   ALLOWED_ATTR: ["href", "rel", "target", "class", "start", "align", "dir"],
+  ALLOW_DATA_ATTR: false,
+  ALLOW_ARIA_ATTR: false,
+};
+/** What formulas are made of. */
+const CLEAN_MATH = {
+  RETURN_DOM_FRAGMENT: true,
+  ALLOWED_TAGS: [
+    ..."math mrow mi mn mo mtext mspace ms mfrac msqrt mroot mstyle merror mpadded".split(" "),
+    ..."mphantom menclose msub msup msubsup munder mover munderover".split(" "),
+    ..."mmultiscripts mprescripts mtable mtr mtd".split(" "),
+  ],
+  ALLOWED_ATTR: [
+    ..."display displaystyle scriptlevel class mathvariant form fence separator".split(" "),
+    ..."stretchy symmetric largeop movablelimits accent accentunder lspace rspace".split(" "),
+    ..."minsize maxsize linethickness width height depth voffset notation".split(" "),
+    ..."columnspan rowspan".split(" "),
+  ],
   ALLOW_DATA_ATTR: false,
   ALLOW_ARIA_ATTR: false,
 };
@@ -96,7 +114,7 @@ class MarkdownView {
     else if (element) element.replaceWith(made);
     else this.#element.append(made);
     const shown = stays ? element : made;
-    colourLater(shown);
+    finishLater(shown);
     return shown;
   }
 }
@@ -140,8 +158,15 @@ function plainElement(text) {
 function furnished(block) {
   for (const table of block.querySelectorAll("table")) inScroller(table);
   for (const pre of block.querySelectorAll("pre")) withCopy(pre);
+  for (const formula of block.querySelectorAll("code.math")) drawFormula(formula);
   keepDates(block);
   return block;
+}
+
+/** The TeX stays if it cannot be drawn. */
+function drawFormula(element) {
+  const markup = mathOf(element.textContent, element.classList.contains("display"));
+  if (markup !== null) element.replaceWith(purifier.sanitize(markup, CLEAN_MATH));
 }
 
 const languageIn = (code) => code.className.replace("language-", "");
@@ -149,7 +174,9 @@ const languageIn = (code) => code.className.replace("language-", "");
 /** The languages that code waits for. @type {WeakMap<Element, string>} */
 const awaited = new WeakMap();
 
-function colourLater(block) {
+function finishLater(block) {
+  for (const element of block.querySelectorAll("code.math"))
+    onceDrawn(() => element.isConnected && drawFormula(element));
   for (const element of block.querySelectorAll("pre > code[class^='language-']")) {
     const language = languageIn(element);
     if (awaited.get(element) === language) continue;

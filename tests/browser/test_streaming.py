@@ -299,6 +299,27 @@ async def test_code_and_marks_of_many_kinds_are_shown_as_what_they_are(
     await expect(reply.locator("sup")).to_have_text("2")
 
 
+async def test_formulas_are_drawn_and_what_cannot_be_is_shown_as_it_was_written(
+    scripted_visit: Visit, endpoint: StrictEndpoint
+) -> None:
+    text = r"""So $a_1 + b$ costs $5.
+
+$$
+\begin{aligned} x &= 1 \\ y &= 2 \end{aligned}
+$$
+
+- \(\nosuch{x}\)
+- \[ \color{red}{\frac{a}{b}} \]
+"""
+    endpoint.script(text_reply(text))
+    reply = await scripted_visit.ask("Formulas")
+    await expect(reply.locator("math")).to_have_count(3)
+    await expect(reply.locator("math[display=block] mtr")).to_have_count(2)
+    await expect(reply.locator("p").first).to_have_text("So a1+b costs $5.")
+    await expect(reply.locator("code.math")).to_have_text(r"\nosuch{x}")
+    assert await reply.locator("math [style]").count() == 0
+
+
 async def test_a_turn_shows_its_duration_tokens_and_time_to_the_first_word(visit: Visit) -> None:
     reply = await visit.ask("Hello")
     await expect(reply.locator(".figures")).to_have_text(

@@ -37,6 +37,10 @@ const COSTLY = {
   "details in details": "<details>\n".repeat(20_000),
   "details behind details": "<details>a</details>\n\n".repeat(10_000),
   "ends of details": `<details>${"</details>\n".repeat(20_000)}`,
+  "formulas in a line": "$a$ ".repeat(60_000),
+  "beginnings of formulas": "\\(".repeat(60_000),
+  "beginnings of displayed formulas": "$$ a\n\n".repeat(40_000),
+  dollars: "$".repeat(120_000),
   headings: "# a\n".repeat(60_000),
   "underlined headings": "a\n=\n".repeat(40_000),
   rules: "---\n".repeat(60_000),
@@ -300,4 +304,16 @@ test("details are folded with their summary, also in others and while they are w
   assert.equal(markupOf(`${text}</details>\n\nEnd`), `${inner}</details><p>End</p>\n`);
   assert.equal(markupOf(text), `${inner}</details>`);
   assert.match(markupOf("<details open>\na\n</details>"), /^<p>&lt;details open/);
+});
+
+test("formulas are told apart from money and from the marks of markdown in them", () => {
+  const text = (tex) => `<code class="math">${tex}</code>`;
+  const display = (tex) => `<code class="math display">${tex}</code>`;
+  assert.equal(markupOf("So $a_1 + b_1$ is."), `<p>So ${text("a_1 + b_1")} is.</p>\n`);
+  assert.equal(markupOf("So \\(x*y*z\\) is"), `<p>So ${text("x*y*z")} is</p>\n`);
+  assert.equal(markupOf("So $$x$$ is"), `<p>So ${display("x")} is</p>\n`);
+  assert.equal(markupOf("$$\na\n+ b\n= c\n$$"), `<p>${display("a\n+ b\n= c")}</p>`);
+  assert.equal(markupOf("\\[\nx < y\n\\]"), `<p>${display("x &lt; y")}</p>`);
+  for (const money of ["$5 and $10", "$5-$10", "$HOME, $PATH", "US$ 5 or US$ 6", "`$a$`"])
+    assert.doesNotMatch(markupOf(money), /math/, money);
 });
