@@ -155,6 +155,22 @@ def shows_marked(results: ResultView) -> bool:
     return isinstance(results, DeclaredResults) and results.undeclared == "show_marked"
 
 
+def shows_undeclared(results: ResultView) -> bool:
+    """Return True if clients see results of a graph that is not ours whose tools declare nothing
+    (with `show_marked`: those of some turns)."""
+    return isinstance(results, DeclaredResults) and results.undeclared != "hide"
+
+
+def hidden_result(view: Any, *, is_error: bool) -> Any:
+    """Hide a result that clients have seen: which tools declare it is not known any more. What
+    turnstream itself wrote about an error stays."""
+    if not is_error:
+        return {**_HIDDEN}
+    error = view.get("error") if isinstance(view, dict) else None
+    is_ours = isinstance(error, dict) and error.get("code") not in (None, "tool_error")
+    return view if is_ours else {"error": {"code": "tool_error", "message": _FAILED}}
+
+
 def view_of_turn(results: ResultView, human: HumanMessage | None) -> ResultView:
     """The view of the results of one turn, that of a user message."""
     if not (isinstance(results, DeclaredResults) and results.undeclared == "show_marked"):

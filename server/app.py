@@ -274,6 +274,7 @@ def _equipment(made: _Made, resources: _Resources) -> Equipment:
         store=storage.store,
         hidden_nodes=settings.hidden_nodes,
         keeps_removed=settings.removed_messages == "show",
+        substeps_bytes=settings.substeps_bytes,
     )
     for name, error in made.refused.items():
         logger.warning(

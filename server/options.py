@@ -23,7 +23,8 @@ GROUPS: Mapping[str, Sequence[str]] = {
     ),
     "Graph": (
         *("graph", "context", "client_context", "client_state", "app_context"),
-        *("hidden_nodes", "removed_messages", "undeclared_results", "system_prompt"),
+        *("hidden_nodes", "removed_messages", "undeclared_results", "substeps"),
+        *("max_substeps_bytes", "system_prompt"),
     ),
     "Models": (
         *("model", "models", "title_model", "openai_api_key", "openai_base_url", "image_models"),

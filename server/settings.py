@@ -93,6 +93,16 @@ class Settings(ModelSettings, StorageSettings):
         "unset: those of new turns are shown while TURNSTREAM_AUTH and TURNSTREAM_ALLOWED_HOSTS "
         "are unset",
     )
+    substeps: Literal["hide", "show"] | None = Field(
+        None,
+        description="what subagents say and do under tool calls: 'hide' or 'show' it; unset: shown "
+        "where results of tools that declare nothing are",
+    )
+    max_substeps_bytes: PositiveInt = Field(
+        1_000_000,
+        description="bytes of what is kept of the subagents under one tool call; the oldest steps "
+        "are cut",
+    )
     debug: CliImplicitFlag[bool] = Field(
         False, description="show the traceback when a graph cannot be loaded"
     )
@@ -303,6 +313,12 @@ class Settings(ModelSettings, StorageSettings):
             return self.undeclared_results
         others_reach = "auth" in self.model_fields_set or set(self.allowed_hosts) - set(LOOPBACK)
         return "hide" if others_reach else "show_marked"
+
+    @property
+    def substeps_bytes(self) -> int:
+        """Bytes that are told and kept of the subagents under a call; 0: nothing of them."""
+        shown = self.substeps or ("hide" if self.shown_results == "hide" else "show")
+        return self.max_substeps_bytes if shown == "show" else 0
 
     @property
     def limits(self) -> Limits:

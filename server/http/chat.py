@@ -268,6 +268,7 @@ async def _attach(
     if entry:
         state = await request.state["reader"].state(key, entry.graph)
         turns = request.state["reader"].shown(state)
+        turns = await request.state["reader"].with_substeps(key, entry.graph, turns)
         context = StreamContext(key.thread_id, "", turns, graph_state=state.graph_state)
     payloads = turn.wire_format.idle(context, turn.view)
     answer = request.state["streams"].whole(turn.wire_format, payloads, principal(request).id)

@@ -118,12 +118,12 @@ class _Loading:
         if version is not None:
             branch, thread = await self._branch(entry, live, kept, version)
             if branch is not None:
-                turns, rest = await self._at_rest(branch, kept, thread)
+                turns, rest = await self._at_rest(entry, branch, kept, thread)
                 return turns, {**rest, "version": version}
         if live is not None:
             return await self._so_far(live, kept)
         state = await self.reader.state(self.key, entry.graph)
-        return await self._at_rest(state, kept, state)
+        return await self._at_rest(entry, state, kept, state)
 
     async def _branch(
         self, entry: ThreadEntry, live: LoggedRun | None, kept: ThreadVersions, version: str
@@ -137,10 +137,12 @@ class _Loading:
         return (None if head is None else await reader.at_head(self.key, graph, head)), state
 
     async def _at_rest(
-        self, state: ThreadState, kept: ThreadVersions, thread: ThreadState
+        self, entry: ThreadEntry, state: ThreadState, kept: ThreadVersions, thread: ThreadState
     ) -> Content:
         """`state` is that of the thread, or of a branch that it has left."""
-        return await beside_loop(len(state.messages), partial(self._shown, state, kept, thread))
+        shown = partial(self._shown, state, kept, thread)
+        turns, rest = await beside_loop(len(state.messages), shown)
+        return await self.reader.with_substeps(self.key, entry.graph, turns), rest
 
     def _shown(self, state: ThreadState, kept: ThreadVersions, thread: ThreadState) -> Content:
         waiting = [_asked(approval) for approval in waiting_approvals(state, self.key)]

@@ -14,6 +14,7 @@ from turnstream.server.turns.chunks import (
     PartStart,
     Path,
     Result,
+    Substep,
     TextDelta,
     ToolCallPart,
     ToolSettled,
@@ -41,7 +42,8 @@ class CallRecords:
     def __init__(self, start: RunStart) -> None:
         self._key, self._run_id = start.key, start.run_id
         self._classifier = start.classifier
-        self._calls: dict[Path, _Call] = {}
+        self._calls: dict[tuple[str | None, Path], _Call] = {}
+        """By the call whose subagent makes them, and their path."""
         self._recorded: set[str] = set()
         before = start.plan.before
         self._earlier = {
@@ -57,16 +59,25 @@ class CallRecords:
         for chunk in chunks:
             if type(chunk) is TextDelta:
                 continue  # most are, and the patterns would be tried for each
-            match chunk:
-                case PartStart(path=path, part=ToolCallPart(id, name, disposition)):
-                    self._calls[path] = _Call(id, name, disposition)
-                case ArgsFinish(path=path, disposition=disposition) if path in self._calls:
-                    self._calls[path] = self._calls[path]._replace(disposition=disposition)
-                case Result(path=path) if path in self._calls:
-                    records += self._record(self._calls.pop(path), chunk)
-                case ToolSettled(id) if id in self._earlier:
-                    records += self._record(self._earlier.pop(id), chunk)
+            if isinstance(chunk, Substep):
+                records += self._read(chunk.chunk, chunk.tool_call_id)
+            else:
+                records += self._read(chunk, None)
         return records
+
+    def _read(self, chunk: Chunk, around: str | None) -> list[AuditRecord]:
+        """`around` is the call whose subagent says the chunk; None: nobody's."""
+        match chunk:
+            case PartStart(path=path, part=ToolCallPart(id, name, disposition)):
+                self._calls[around, path] = _Call(id, name, disposition)
+            case ArgsFinish(path=path, disposition=disposition) if (around, path) in self._calls:
+                call = self._calls[around, path]
+                self._calls[around, path] = call._replace(disposition=disposition)
+            case Result(path=path) if (around, path) in self._calls:
+                return self._record(self._calls.pop((around, path)), chunk)
+            case ToolSettled(id) if id in self._earlier:
+                return self._record(self._earlier.pop(id), chunk)
+        return []
 
     def _record(self, call: _Call, end: Result | ToolSettled) -> list[AuditRecord]:
         if call.disposition not in RECORDED or call.id in self._recorded:

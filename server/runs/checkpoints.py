@@ -25,11 +25,12 @@ from turnstream.server.runs.interrupts import asked, breakpoints, takes_bare_ans
 from turnstream.server.runs.saver import Checkpointer, Writes, forget_bare_answer, put_beginning
 from turnstream.server.runs.shortening import NO_FRONTS, Fronts, Removed, fronts_of, with_fronts
 from turnstream.server.runs.speakers import Speakers
+from turnstream.server.runs.substeps import Substeps
 from turnstream.server.runs.thread_state import ThreadState
 from turnstream.server.storage.interfaces import ThreadStore
 from turnstream.server.storage.removed_messages import RemovedMessage
-from turnstream.server.turns.chunks import Interrupt
-from turnstream.server.turns.header import ThreadKey
+from turnstream.server.turns.chunks import Chunk, Interrupt, Substep
+from turnstream.server.turns.header import RunHeader, ThreadKey
 from turnstream.server.turns.requests import NO_OPTIONS, NO_VALUES, GraphValues, RunOptions
 from turnstream.tools.threads import beside_loop
 
@@ -52,8 +53,11 @@ class Checkpoints:
         hidden_nodes: Collection[str] = (),
         *,
         keeps_removed: bool = True,
+        substeps_bytes: int = 0,
     ) -> None:
-        """`keeps_removed`: people still see messages by which the graph shortens a thread."""
+        """`keeps_removed`: people still see messages by which the graph shortens a thread.
+        `substeps_bytes`: of what is told and kept of subagents under a call; 0: nothing."""
+        self.substeps_bytes = substeps_bytes if attached.streams_subgraphs else 0
         self.attached = attached
         self.keeps_removed = keeps_removed and not attached.is_built_in
         self.speakers = Speakers(frozenset(hidden_nodes))
@@ -122,6 +126,27 @@ class Checkpoints:
         dumps = self._saver.serde.dumps_typed
         rows = [RemovedMessage(one.next_id, *dumps(one.message)) for one in removed]
         await self._store.put_removed(key, run_id, rows)
+
+    async def keep_told_substeps(
+        self, header: RunHeader, told: Sequence[Chunk], pending: Collection[str]
+    ) -> None:
+        """Keep the substeps that the log of a lost run tells, all of its chunks. `pending` are the
+        calls that were open as the run began."""
+        calls = {chunk.tool_call_id for chunk in told if isinstance(chunk, Substep)}
+        if not (calls and self.substeps_bytes):
+            return
+        substeps = Substeps(
+            header.message_id,
+            set(),
+            self.attached.results,
+            self.speakers,
+            lambda _: False,
+            self.substeps_bytes,
+        )
+        rows = await self._store.substeps(header.key, calls | {*pending})
+        known = [row for row in rows if row.call_id in pending or row.run_id == header.run_id]
+        substeps.take_told(told, header.run_id, known)
+        await substeps.keep(self._store, header.key, header.run_id)
 
     def _messages(self, value: Any) -> tuple[Sequence[AnyMessage], bool]:
         """Return the messages of the channel, and True if no call of them needs what is stored

@@ -65,6 +65,11 @@ class KeptWords:
             self.note()  # the database is slow
 
     async def _keep(self) -> None:
+        try:
+            if self._translator.substeps:
+                await self._translator.substeps.keep(self._store, self._key, self._run_id)
+        except StorageError as error:
+            logger.warning("run %(run)s: its substeps are not kept: %(error)s", self._about(error))
         spoken = unsaved_messages(self._run_id, self._translator)
         words = json.dumps([message_to_dict(message) for message in spoken]) if spoken else None
         if words is None or words == self._kept:

@@ -6,7 +6,7 @@ with the thread as those of a live run are, and closed.
 """
 
 from collections.abc import Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 
 from langchain_core.messages import AIMessage, ToolMessage
 
@@ -17,10 +17,11 @@ from turnstream.server.runs.checkpoints import Checkpoints
 from turnstream.server.runs.failures import SENTENCES, Failure
 from turnstream.server.runs.shortening import shown_ids
 from turnstream.server.runs.steps_from_log import read_log
+from turnstream.server.runs.substeps import ends_of_substeps
 from turnstream.server.runs.thread_changes import ThreadBefore
 from turnstream.server.runs.thread_state import ThreadState
 from turnstream.server.runs.translate import Translator
-from turnstream.server.storage.interfaces import ThreadRunState
+from turnstream.server.storage.interfaces import LeaseLost, ThreadRunState
 from turnstream.server.storage.run_logs import RunLog
 from turnstream.server.turns.chunks import (
     Chunk,
@@ -71,7 +72,11 @@ async def last_chunks(
     if header.checkpoint_id:
         before = await checkpoints.load(header.key, header.checkpoint_id)
     translator = _LostTranslator(header, before, told, state, checkpoints, classifier)
-    chunks = translator.reconcile(state.shown)
+    chunks = ends_of_substeps(told)
+    with suppress(LeaseLost):  # Then the run's end is in the store, and its substeps were before.
+        pending = [id for id in ThreadBefore(before.shown).pending if id]
+        await checkpoints.keep_told_substeps(header, [*told, *chunks], pending)
+    chunks += translator.reconcile(state.shown)
     chunks += _shortened(told, before, state)
     chunks += _graph_state(told, before, state)
     return chunks + translator.end(end, state)

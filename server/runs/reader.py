@@ -3,12 +3,13 @@
 It makes no difference to a reader in which process the run lives.
 """
 
-from collections.abc import AsyncGenerator, Collection
+from collections.abc import AsyncGenerator, Collection, Iterable
 from dataclasses import dataclass, replace
 from functools import partial
 
 from turnstream.server.extensions.base import ThreadVersions
 from turnstream.server.runs.served_graphs import ServedGraphs
+from turnstream.server.runs.substeps import told_substeps
 from turnstream.server.runs.thread_state import ThreadState
 from turnstream.server.runs.transcript import Transcript
 from turnstream.server.runs.versions import (
@@ -22,13 +23,17 @@ from turnstream.server.runs.versions import (
 )
 from turnstream.server.storage.interfaces import ThreadStore
 from turnstream.server.storage.run_logs import RunLog, RunLogs
-from turnstream.server.turns.accumulate import accumulate, is_in_order
+from turnstream.server.turns.accumulate import ToldSubsteps, accumulate, is_in_order
 from turnstream.server.turns.chunks import Chunk
 from turnstream.server.turns.graph_state import Values, state_after
 from turnstream.server.turns.header import RunHeader, ThreadKey
 from turnstream.server.turns.messages import AssistantTurn, Step, Turn
 from turnstream.server.turns.pages import WHOLE, TurnPage
+from turnstream.server.turns.told_thread import calls_of
 from turnstream.tools.threads import beside_loop
+
+CHARS_OF_MESSAGE = 500
+"""Characters of kept substeps whose reading takes as long as that of a message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,13 +119,41 @@ class RunReader:
     async def turns(self, key: ThreadKey, graph: str | None = None) -> tuple[Turn, ...]:
         """The same, as every wire format shows it."""
         state = await self.state(key, graph)
-        return await beside_loop(len(state.messages), partial(self.shown, state))
+        turns = await beside_loop(len(state.messages), partial(self.shown, state))
+        return await self.with_substeps(key, graph, turns)
+
+    async def with_substeps(
+        self,
+        key: ThreadKey,
+        graph: str | None,
+        turns: tuple[Turn, ...],
+        *,
+        without_run: str | None = None,
+    ) -> tuple[Turn, ...]:
+        """The turns of a thread, whose calls have what subagents did under them; without what this
+        live run has kept so far."""
+        told = await self._told_substeps(key, graph, turns, without_run)
+        return tuple(map(told.on, turns)) if told else turns
+
+    async def _told_substeps(
+        self, key: ThreadKey, graph: str | None, turns: Iterable[Turn], without_run: str | None
+    ) -> ToldSubsteps | None:
+        """Return what is kept under the calls of these turns; None: nothing."""
+        checkpoints = self._graphs.checkpoints(graph)
+        calls = calls_of(turns).keys() if checkpoints.substeps_bytes else ()
+        rows = await self._store.substeps(key, calls) if calls else ()
+        rows = [row for row in rows if row.run_id != without_run]
+        if not rows:
+            return None
+        length = sum(len(row.body or "") for row in rows) // CHARS_OF_MESSAGE
+        read = partial(told_substeps, rows, checkpoints.attached.results)
+        return await beside_loop(length, read)
 
     async def left_branches(
         self, key: ThreadKey, graph: str | None = None
     ) -> AsyncGenerator[tuple[str, tuple[Turn, ...]]]:
         """The branches that the thread has left, the latest first: the last checkpoint of each, and
-        its turns. Each is loaded when it is asked for."""
+        its turns, without substeps. Each is loaded when it is asked for."""
         for head in await self._graphs.checkpoints(graph).left_heads(key):
             state = await self.at_head(key, graph, head)
             yield head, await beside_loop(len(state.messages), partial(self.shown, state))
@@ -158,7 +191,10 @@ class RunReader:
             transcript = _transcript(state, running=True, live_run_id=header.run_id)
             return with_versions(transcript.turns(), kept.shown(state.shown, state.shown))
 
-        return await beside_loop(len(state.messages), turns), state.graph_state
+        before = await beside_loop(len(state.messages), turns)
+        run_id = header.run_id
+        before = await self.with_substeps(header.key, header.graph, before, without_run=run_id)
+        return before, state.graph_state
 
     async def progress(
         self, run: LoggedRun, page: TurnPage = WHOLE, versions: ThreadVersions = NO_VERSIONS
@@ -172,16 +208,23 @@ class RunReader:
         )
         ids, earlier = [*transcript.ids], tuple[Step, ...]()
         last = transcript.turns(range(len(ids) - 1, len(ids))) if ids else ()
-        for turn in last:
-            if isinstance(turn, AssistantTurn) and turn.id == header.message_id:
-                earlier = turn.steps
-                ids.pop()
+        begun = [turn for turn in last if turn.id == header.message_id]
+        if begun:
+            ids.pop()
         chunks = await self._chunks(run)
         if not is_in_order(chunks):
             chunks = []  # paths alone do not say where its parts are: it is to be read whole
         places = page.of([*ids, header.message_id])
         shown = range(places.start, min(places.stop, len(ids)))
         turns = await beside_loop(length, partial(transcript.turns, shown))
+        kept_below = await self._told_substeps(
+            header.key, header.graph, [*begun, *turns], header.run_id
+        )
+        if kept_below:
+            turns, begun = tuple(map(kept_below.on, turns)), [*map(kept_below.on, begun)]
+        for turn in begun:
+            if isinstance(turn, AssistantTurn):
+                earlier = turn.steps
         if len(ids) in places:
             turns += (accumulate(chunks, header.message_id, earlier),)
         kept = partial(versions.shown, before.shown, before.shown)

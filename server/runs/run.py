@@ -29,6 +29,7 @@ from turnstream.server.runs.log_writer import LogWriter, Watch
 from turnstream.server.runs.saver import Writes
 from turnstream.server.runs.signals import StopSignal
 from turnstream.server.runs.start import RunStart
+from turnstream.server.runs.subagents import CallsAtWork
 from turnstream.server.runs.telling import Item, Telling
 from turnstream.server.runs.thread_changes import added_messages
 from turnstream.server.runs.token_count import TokenCount
@@ -38,6 +39,7 @@ from turnstream.server.runs.unread import ended_when_unread
 from turnstream.server.runs.waiting_approvals import waiting_approvals
 from turnstream.server.storage.interfaces import (
     LeaseLost,
+    StorageError,
     StorageUnavailable,
     ThreadStore,
     WaitingApproval,
@@ -51,6 +53,7 @@ from turnstream.server.turns.chunks import (
     InterruptsDiscarded,
     MessageFinish,
     PartStart,
+    Substep,
     TextPart,
     Usage,
 )
@@ -91,7 +94,7 @@ class Run:
         self.first_word: float | None = None
         """When its text began, by the monotonic clock."""
         self.tokens = TokenCount() if start.rights.counts_tokens else None
-        self.log = LogWriter(log, watch)
+        self.log = LogWriter(log, watch, has_substeps=bool(checkpoints.substeps_bytes))
         self.accepted: asyncio.Future[Exception | None] = asyncio.get_running_loop().create_future()
         """Done when the request is on disk: None; or when it is not kept: why. LeaseLost: another
         worker may have kept it."""
@@ -106,6 +109,7 @@ class Run:
         self.new_title: str | None = None
         """The title that the run gave its thread. None: there was a thread before."""
         self._log_bytes = 0
+        self._calls = CallsAtWork() if checkpoints.attached.streams_subgraphs else None
         self.translator = Translator(
             start.plan.message_id,
             start.plan.after,
@@ -113,6 +117,8 @@ class Run:
             view_of_turn(checkpoints.attached.results, start.plan.user_message),
             checkpoints.speakers,
             keeps_removed=checkpoints.keeps_removed,
+            calls=self._calls,
+            substeps_bytes=checkpoints.substeps_bytes,
         )
         self._removed = 0
         """The number of removed messages that are kept so far."""
@@ -162,6 +168,7 @@ class Run:
         try:
             last = await self._conclude(pump, writes)
             await self._keep_removed()
+            await self._keep_last_substeps()
         except LeaseLost:
             raise
         except Exception as cause:
@@ -185,6 +192,10 @@ class Run:
             return
         if plan.resume:
             await self._checkpoints.forget_bare_answer(key)
+        if self._checkpoints.substeps_bytes and plan.after.pending and self.translator.substeps:
+            pending = [id for id in plan.after.pending if id]
+            kept = await self._store.substeps(key, pending)
+            self.translator.substeps.take_back(kept)
         stream = self._checkpoints.stream(
             key,
             plan.new,
@@ -230,7 +241,8 @@ class Run:
             ) from cause
 
     def _callbacks(self) -> list[BaseCallbackHandler]:
-        callbacks: list[BaseCallbackHandler] = [self.tokens] if self.tokens else []
+        handlers = (self._calls, self.tokens)
+        callbacks: list[BaseCallbackHandler] = [one for one in handlers if one]
         if self.start.tells_causes:
             callbacks.append(CALLS.watcher(self.start.key, self.start.run_id))
         return callbacks
@@ -248,6 +260,7 @@ class Run:
         if not self._request_saved:
             await self._open_log(writes)
         chunks = self.translator.feed(item)
+        await self._keep_substeps(of_answered=True)
         if item["type"] == "values":
             await self._keep_removed()
             chunks += self._state.tell()
@@ -261,6 +274,8 @@ class Run:
     async def _keep_to_size(self, chunks: Sequence[Chunk]) -> None:
         """End the run if it is too long. Its words are in the log by now, and in the thread too;
         nothing follows them."""
+        if not self._checkpoints.substeps_bytes:
+            chunks = [chunk for chunk in chunks if not isinstance(chunk, Substep)]
         self._log_bytes += sum(map(text_bytes, chunks))
         limit = self.start.limits.max_bytes
         if self._log_bytes > limit:
@@ -291,6 +306,23 @@ class Run:
             start = self.start
             await self._checkpoints.keep_removed(start.key, start.run_id, removed)
             self._removed += len(removed)
+
+    async def _keep_substeps(self, *, of_answered: bool = False) -> None:
+        """Keep what subagents have done. `of_answered`: under calls whose results are to be
+        told."""
+        substeps, start = self.translator.substeps, self.start
+        if substeps and (substeps.has_answered or not of_answered):
+            await substeps.keep(self._store, start.key, start.run_id, of_answered=of_answered)
+
+    async def _keep_last_substeps(self) -> None:
+        """Keep the rest of them: the answer is saved by now, and stands without them too."""
+        try:
+            await self._keep_substeps()
+        except LeaseLost:
+            raise
+        except StorageError as error:
+            about = {"run": self.start.run_id, "error": error}
+            logger.warning("run %(run)s: its substeps are not kept: %(error)s", about)
 
     async def _keep_dispositions(self, updates: dict[str, Any]) -> None:
         """Keep the dispositions of the calls of a graph that is not ours: its messages do not carry

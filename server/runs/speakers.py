@@ -13,6 +13,8 @@ class Speaker:
     node: str | None = None
     namespace: tuple[str, ...] = ()
     task: str = ""
+    agent: str | None = None
+    """The name of an agent that runs under a tool call."""
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -74,7 +74,8 @@ class ToldSteps:
                 yield from self.close(step, "tool-calls")
         assembler = PartAssembler(step_id, self.call_ids)
         self.by_id[step_id] = StreamedStep(step_id, speaker, assembler)
-        yield StepStart(self._message_id, step_id, speaker.node, speaker.namespace)
+        place = speaker.node, speaker.namespace, speaker.agent
+        yield StepStart(self._message_id, step_id, *place)
 
     def grow(self, step: StreamedStep, message: AIMessage) -> Iterator[Chunk]:
         """A piece of what the model says, or all of it."""

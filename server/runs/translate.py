@@ -12,7 +12,14 @@ the end is the thread's.
 from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import Any
 
-from langchain_core.messages import AIMessage, AIMessageChunk, AnyMessage, BaseMessage, ToolMessage
+from langchain_core.messages import (
+    AIMessage,
+    AIMessageChunk,
+    AnyMessage,
+    BaseMessage,
+    RemoveMessage,
+    ToolMessage,
+)
 
 from turnstream.graphs import stored
 from turnstream.graphs.answers import failed
@@ -26,6 +33,8 @@ from turnstream.server.runs.progress import progress
 from turnstream.server.runs.shortening import Removed, shown_ids
 from turnstream.server.runs.speakers import RunningTasks, Speakers, is_internal, speaker_of
 from turnstream.server.runs.step import StreamedStep
+from turnstream.server.runs.subagents import CallIds, CallsAtWork
+from turnstream.server.runs.substeps import Substeps
 from turnstream.server.runs.thread_changes import ThreadBefore, ThreadNow, added_messages, ids_in
 from turnstream.server.runs.told_steps import ToldSteps
 from turnstream.server.turns.chunks import (
@@ -58,8 +67,13 @@ class Translator:
         speakers: Speakers | None = None,
         *,
         keeps_removed: bool = True,
+        calls: CallsAtWork | None = None,
+        substeps_bytes: int = 0,
     ) -> None:
-        """`keeps_removed`: messages by which the graph shortens its thread are still shown."""
+        """`keeps_removed`: messages by which the graph shortens its thread are still shown. `calls`
+        are those under which the run's graph has subagents; None: it streams none. Of those
+        under a call so many bytes are kept; 0: none."""
+        self._calls = calls
         self._history = history
         self._thread = ThreadNow(history, keeps_removed=keeps_removed)
         self._pending = dict(history.pending)
@@ -69,6 +83,16 @@ class Translator:
         self._heard: dict[tuple[str | None, str], StreamedStep] = {}
         """By the task that speaks and the message's id: models that give all their messages one id
         may speak beside each other."""
+        self.substeps: Substeps | None = None
+        if calls:
+            self.substeps = Substeps(
+                message_id,
+                history.call_ids,
+                results,
+                self._speakers,
+                self._is_open,
+                substeps_bytes,
+            )
         self._tasks = RunningTasks()
         self._saved: frozenset[str] | None = None
         """The messages that the thread has beside its history; None: it was not looked at yet."""
@@ -107,6 +131,9 @@ class Translator:
                 return [*self._said(message, about, namespace)]
             case "updates":
                 self.is_interrupted |= INTERRUPT in data
+                call = self._calls.of_graph(namespace) if self._calls else None
+                if call is not None:
+                    return [*self._stored_under(call, added_messages(data), namespace)]
                 return [c for message in added_messages(data) for c in self._stored(message)]
             case "tasks":
                 return [*self._task(namespace, data)]
@@ -199,6 +226,12 @@ class Translator:
         key = (about.get("langgraph_checkpoint_ns"), message.id)
         step = self._heard.get(key)
         if step is None:
+            calls = self._calls
+            call = calls.of_message(message, about, namespace) if calls else None
+            if call is not None:
+                if self.substeps:
+                    yield from self.substeps.said(call, message, about, namespace)
+                return
             speaker = speaker_of(namespace, about)
             is_inner = INNER in about.get("tags", ()) or is_internal(about)
             if is_inner or self._speakers.is_hidden(speaker):
@@ -251,7 +284,22 @@ class Translator:
             if step and step.message is None:
                 yield from self._steps.complete(step, message)
 
+    def _stored_under(
+        self, call: CallIds, messages: Sequence[AnyMessage], namespace: tuple[str, ...]
+    ) -> Iterator[Chunk]:
+        for message in messages:
+            if self.substeps and isinstance(message, AIMessage | ToolMessage | RemoveMessage):
+                yield from self.substeps.stored(call, message, namespace)
+
+    def _is_open(self, call_id: str) -> bool:
+        return call_id in self._pending or call_id in self._steps.open_calls
+
     def _answered(self, message: ToolMessage) -> Sequence[Chunk]:
+        if self.substeps and self._is_open(message.tool_call_id):
+            return [*self.substeps.end(message.tool_call_id), *self._told_answer(message)]
+        return self._told_answer(message)
+
+    def _told_answer(self, message: ToolMessage) -> Sequence[Chunk]:
         told = self._steps.answer(message)
         if told is None and message.tool_call_id in self._pending:
             tool = self._pending.pop(message.tool_call_id)
@@ -278,4 +326,5 @@ class Translator:
 
     def _close_all(self, last: StreamedStep | None, reason: FinishReason) -> list[Chunk]:
         closed = [(step, reason if step is last else "tool-calls") for step in self._steps]
-        return [c for step, its_reason in closed for c in self._steps.close(step, its_reason)]
+        chunks = [*self.substeps.close_all()] if self.substeps else []
+        return chunks + [c for step, why in closed for c in self._steps.close(step, why)]

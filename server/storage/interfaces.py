@@ -11,6 +11,7 @@ from typing import Any, Literal, Protocol
 
 from turnstream.server.storage.also import Also
 from turnstream.server.storage.assistants import AssistantStore
+from turnstream.server.storage.kept_substeps import KeptSubsteps
 from turnstream.server.storage.removed_messages import RemovedMessages
 from turnstream.server.storage.search import Search
 from turnstream.server.storage.thread_metadata import ThreadMetadata
@@ -142,7 +143,9 @@ class Hidden:
 ClaimResult = Granted | Held | Repeated | Hidden
 
 
-class ThreadStore(UnfinishedAnswers, RemovedMessages, ThreadMetadata, AssistantStore, Protocol):
+class ThreadStore(
+    UnfinishedAnswers, RemovedMessages, KeptSubsteps, ThreadMetadata, AssistantStore, Protocol
+):
     """The list of threads, the claims on them, and what else is not a checkpoint.
 
     Every method is one transaction, and raises StorageUnavailable if that cannot be done. Reading

@@ -11,6 +11,7 @@ from turnstream.server.turns.chunks import (
     Custom,
     Done,
     Result,
+    Substep,
     TextDelta,
     ToolProgress,
     ToolSettled,
@@ -35,6 +36,8 @@ def size_of(chunk: Chunk) -> int:
             return CHUNK_BYTES + content_size(chunk.data)
         case Custom():
             return CHUNK_BYTES + content_size(chunk.value)
+        case Substep():
+            return CHUNK_BYTES + size_of(chunk.chunk)
     return CHUNK_BYTES
 
 

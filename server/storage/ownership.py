@@ -17,7 +17,13 @@ from sqlalchemy import (
     update,
 )
 
-from turnstream.server.storage import assistant_rows, metadata_rows, removed_rows, unfinished
+from turnstream.server.storage import (
+    assistant_rows,
+    metadata_rows,
+    removed_rows,
+    substep_rows,
+    unfinished,
+)
 from turnstream.server.storage.also import Also, perform
 from turnstream.server.storage.engine_statements import statements_of
 from turnstream.server.storage.extension_tables import tables_of_threads
@@ -40,6 +46,7 @@ MOVED: dict[Table, dict[str, Any]] = {
     approvals: {"roles": "[]", "display_name": ""},
     unfinished.answers: {},
     removed_rows.removed_messages: {},
+    substep_rows.substeps: {},
     metadata_rows.thread_metadata: {},
     metadata_rows.run_records: {},
 }

@@ -15,6 +15,7 @@ from turnstream.server.storage import (
     idle_threads,
     metadata_rows,
     removed_rows,
+    substep_rows,
     thread_copies,
     thread_list,
     thread_pages,
@@ -33,6 +34,7 @@ from turnstream.server.storage.interfaces import (
     ThreadRunState,
     WaitingApproval,
 )
+from turnstream.server.storage.kept_substeps import KeptSubstep
 from turnstream.server.storage.removed_messages import RemovedMessage
 from turnstream.server.storage.retention import IdleThread
 from turnstream.server.storage.search import Search
@@ -283,6 +285,7 @@ class SqlStore(ABC):
             approvals.remove_thread(connection, key)
             unfinished.remove(connection, key)
             removed_rows.remove(connection, key)
+            substep_rows.remove(connection, key)
             metadata_rows.remove(connection, key)
             extension_tables.remove_thread(connection, key)
 
@@ -341,6 +344,18 @@ class SqlStore(ABC):
 
     async def removed(self, key: ThreadKey) -> Sequence[RemovedMessage]:
         return await self.read(removed_rows.get, key)
+
+    async def put_substeps(
+        self,
+        key: ThreadKey,
+        run_id: str,
+        changed: Sequence[KeptSubstep],
+        begun: Collection[str] = (),
+    ) -> None:
+        await self.write_claimed(key, run_id, substep_rows.put, key, changed, begun)
+
+    async def substeps(self, key: ThreadKey, call_ids: Collection[str]) -> Sequence[KeptSubstep]:
+        return await self.read(substep_rows.get, key, call_ids)
 
     async def merge_metadata(self, key: ThreadKey, changes: Metadata) -> Metadata | None:
         def merge(connection: Connection) -> Metadata | None:

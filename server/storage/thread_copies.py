@@ -13,7 +13,7 @@ from sqlalchemy import (
     table,
 )
 
-from turnstream.server.storage import metadata_rows, removed_rows, thread_list
+from turnstream.server.storage import metadata_rows, removed_rows, substep_rows, thread_list
 from turnstream.server.storage.engine_statements import statements_of
 from turnstream.server.storage.free_titles import free_title
 from turnstream.server.storage.interfaces import ThreadEntry
@@ -21,7 +21,7 @@ from turnstream.server.storage.tables import call_dispositions, threads
 from turnstream.server.turns.header import ThreadKey
 
 _COPIED = (
-    *(call_dispositions, removed_rows.removed_messages),
+    *(call_dispositions, removed_rows.removed_messages, substep_rows.substeps),
     *(metadata_rows.thread_metadata, metadata_rows.run_records),
 )
 """Tables of ours whose rows of a thread are copied. Calls that wait for an approval are listed once

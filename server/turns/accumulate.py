@@ -1,6 +1,6 @@
 """Chunks to the message that a client has accumulated from them."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -8,32 +8,42 @@ from turnstream.server.turns.chunks import (
     ArgsFinish,
     Chunk,
     Error,
+    FilePart,
     HistoryShortened,
     Interrupt,
     MessageFinish,
     MessagesRemoved,
     Part,
+    PartFinish,
     PartMade,
     PartStart,
     Path,
+    ReasoningPart,
     Result,
     RunEnded,
+    SourcePart,
+    StepChunk,
     StepFinish,
     StepStart,
     StepWithdrawn,
+    Substep,
     TextDelta,
     TextPart,
     ToolApproval,
     ToolCallPart,
     ToolSettled,
+    Usage,
 )
 from turnstream.server.turns.messages import (
     AssistantTurn,
+    CallChange,
     MessagePart,
     Reasoning,
     Step,
     Text,
     ToolCall,
+    Turn,
+    ended_step,
     marked_step,
     settle_call,
     settle_step,
@@ -56,7 +66,7 @@ def accumulate(
 
 def is_in_order(chunks: Iterable[Chunk]) -> bool:
     """Check that the message has all parts that were told, in the order in which they were: no
-    nodes speak beside each other, and no step was withdrawn."""
+    nodes speak beside each other, no subagent has spoken, and no step was withdrawn."""
     newest: str | None = None
     for chunk in chunks:
         match chunk:
@@ -65,7 +75,7 @@ def is_in_order(chunks: Iterable[Chunk]) -> bool:
             case PartStart() | PartMade():
                 if chunk.step_id != newest:
                     return False
-            case StepWithdrawn() | MessagesRemoved():
+            case StepWithdrawn() | MessagesRemoved() | Substep():
                 return False
     return True
 
@@ -88,8 +98,10 @@ class Accumulator:
     """The message of a run whose chunks come one by one; `earlier` are its steps from runs
     before."""
 
-    def __init__(self, earlier: tuple[Step, ...] = ()) -> None:
+    def __init__(self, earlier: tuple[Step, ...] = (), *, of_substeps: bool = False) -> None:
         self._earlier = list(earlier)
+        self._of_substeps = of_substeps
+        self._substeps: ToldSubsteps | None = None
         self._steps: dict[str, _OpenStep] = {}
         """In the order in which they started."""
         self._end: dict[str, Any] = {}
@@ -104,16 +116,16 @@ class Accumulator:
                 self._take_part(self._steps[chunk.step_id], chunk)
             case StepStart() | StepFinish() | StepWithdrawn():
                 self._take_step(chunk)
+            case Substep():
+                self._substeps = self._substeps or ToldSubsteps()
+                self._substeps.take(chunk)
+            case ToolSettled() | ToolApproval() | Interrupt():
+                self._take_news(chunk)
             case MessagesRemoved():
                 self._earlier = [step for step in self._earlier if step.step_id not in chunk.ids]
             case HistoryShortened():
                 self._earlier = [marked_step(step, chunk.ids) for step in self._earlier]
                 self._shortened.update(chunk.ids)
-            case ToolSettled() | ToolApproval():
-                self._earlier = [settle_step(step, chunk) for step in self._earlier]
-            case Interrupt():
-                for id, question in chunk.approvals.items():
-                    self._ask(ToolApproval(id, question))
             case RunEnded() | Error() | MessageFinish():
                 self._take_end(chunk)
 
@@ -126,18 +138,30 @@ class Accumulator:
         else:
             step.parts[chunk.path] = _grown(step.parts[chunk.path], chunk)
 
-    def _ask(self, asked: ToolApproval) -> None:
-        """A graph that is not ours asks about a call, of this run or of an earlier one."""
-        self._earlier = [settle_step(step, asked) for step in self._earlier]
+    def _take_news(self, chunk: ToolSettled | ToolApproval | Interrupt) -> None:
+        if isinstance(chunk, Interrupt):
+            for id, question in chunk.approvals.items():
+                self._settle(ToolApproval(id, question))
+        elif self._of_substeps:
+            self._settle(chunk)
+        else:
+            self._earlier = [settle_step(step, chunk) for step in self._earlier]
+
+    def _settle(self, news: CallChange) -> None:
+        """Change a call, of this run or of an earlier one."""
+        self._earlier = [settle_step(step, news) for step in self._earlier]
         for step in self._steps.values():
             for path, part in step.parts.items():
                 if isinstance(part, ToolCall):
-                    step.parts[path] = settle_call(part, asked)
+                    step.parts[path] = settle_call(part, news)
 
     def _take_step(self, chunk: StepStart | StepFinish | StepWithdrawn) -> None:
         match chunk:
             case StepStart():
-                self._steps[chunk.step_id] = _OpenStep(Step(chunk.step_id, (), "tool-calls"))
+                begun = Step(chunk.step_id, (), "tool-calls")
+                if self._of_substeps:
+                    begun = replace(begun, agent=chunk.agent, namespace=chunk.namespace)
+                self._steps[chunk.step_id] = _OpenStep(begun)
             case StepFinish():
                 told = self._steps[chunk.step_id]
                 told.step = replace(
@@ -147,7 +171,7 @@ class Accumulator:
                     timing=chunk.timing,
                 )
             case StepWithdrawn():
-                del self._steps[chunk.step_id]
+                self._steps.pop(chunk.step_id, None)
 
     def _take_end(self, chunk: RunEnded | Error | MessageFinish) -> None:
         match chunk:
@@ -160,12 +184,21 @@ class Accumulator:
                 self._end["finish_reason"] = chunk.reason
 
     def turn(self, message_id: str) -> AssistantTurn:
-        steps = map(self.step, self._steps)
-        return AssistantTurn(message_id, (*self._ended_earlier(), *steps), **self._end)
+        earlier = map(self._with_substeps, self._ended_earlier())
+        return AssistantTurn(message_id, (*earlier, *self.steps), **self._end)
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """The steps that this run tells, so far."""
+        return tuple(map(self.step, self._steps))
 
     def step(self, step_id: str) -> Step:
         """A step that this run tells, so far."""
-        return marked_step(self._steps[step_id].whole(), self._shortened)
+        told = marked_step(self._steps[step_id].whole(), self._shortened)
+        return self._with_substeps(told)
+
+    def _with_substeps(self, step: Step) -> Step:
+        return self._substeps.under(step) if self._substeps else step
 
     def _ended_earlier(self) -> list[Step]:
         """The earlier steps; if this run has told none, and came to its own end, the last of them
@@ -174,6 +207,105 @@ class Accumulator:
             return self._earlier
         *steps, last = self._earlier
         return [*steps, replace(last, finish_reason=self._end["finish_reason"])]
+
+
+class ToldSubsteps:
+    """The substeps of a run, by the call under which they run."""
+
+    def __init__(self) -> None:
+        self._told: dict[str, Accumulator] = {}
+        self._cut: dict[str, list[str]] = {}
+        """The ids of the steps that were cut."""
+        self._cut_before: dict[str, int] = {}
+        """The number of those that were cut and are not told."""
+        self._settled: dict[str, list[ToolSettled]] = {}
+
+    def take(self, chunk: Substep) -> None:
+        id, inner = chunk.tool_call_id, chunk.chunk
+        if id not in self._told:
+            self._told[id] = Accumulator(of_substeps=True)
+        self._told[id].take(inner)
+        if isinstance(inner, StepWithdrawn):
+            self._cut.setdefault(id, []).append(inner.step_id)
+        elif isinstance(inner, StepStart):
+            # A step that begins again was not cut: its agent has changed it.
+            if (cut := self._cut.get(id)) and cut[-1] == inner.step_id:
+                cut.pop()
+        elif isinstance(inner, ToolSettled):
+            self._settled.setdefault(id, []).append(inner)
+
+    def note_cut(self, tool_call_id: str, count: int) -> None:
+        """So many steps under a call were cut."""
+        self._cut_before[tool_call_id] = self._cut_before.get(tool_call_id, 0) + count
+
+    def of(self, tool_call_id: str) -> tuple[Step, ...]:
+        """The substeps of a call, without those below their own calls."""
+        told = self._told.get(tool_call_id)
+        return told.steps if told else ()
+
+    def forget(self, tool_call_id: str) -> None:
+        """Forget what ran under a call."""
+        for told in (self._told, self._cut, self._cut_before, self._settled):
+            told.pop(tool_call_id, None)
+
+    def step(self, tool_call_id: str, step_id: str) -> Step:
+        """A substep, without those below its own calls."""
+        return self._told[tool_call_id].step(step_id)
+
+    def under(self, step: Step) -> Step:
+        """The step, whose calls have their substeps behind those of earlier runs."""
+        parts = (self.below(part) if isinstance(part, ToolCall) else part for part in step.parts)
+        return replace(step, parts=tuple(parts))
+
+    def on(self, turn: Turn) -> Turn:
+        """The same of a turn."""
+        if not isinstance(turn, AssistantTurn):
+            return turn
+        return replace(turn, steps=tuple(map(self.under, turn.steps)))
+
+    def below(self, call: ToolCall) -> ToolCall:
+        """The call with its substeps, behind those of earlier runs. Once it has its end, so have
+        the calls below it: those that a crash has left open are cancelled."""
+        told, cut = self._told.get(call.tool_call_id), self._cut.get(call.tool_call_id, ())
+        before = self._cut_before.get(call.tool_call_id, 0)
+        earlier = [step for step in call.substeps if step.step_id not in cut]
+        for settled in self._settled.get(call.tool_call_id, ()):
+            earlier = [settle_step(step, settled) for step in earlier]
+        if told is None and not earlier:
+            return call
+        steps: Iterable[Step] = (*earlier, *(told.steps if told else ()))
+        if call.end is not None:
+            steps = map(ended_step, steps)
+        below = tuple(map(self.under, steps))
+        return replace(call, substeps=below, substeps_cut=call.substeps_cut + before + len(cut))
+
+
+def substep_chunks(step: Step, message_id: str = "", first: int = 0) -> Iterator[StepChunk]:
+    """The chunks that tell a substep, from the first part's number on."""
+    id = step.step_id
+    yield StepStart(message_id, id, None, step.namespace, step.agent)
+    for number, part in enumerate(step.parts, first):
+        path = (number,)
+        match part:
+            case Text() | Reasoning():
+                yield PartStart(id, path, TextPart() if isinstance(part, Text) else ReasoningPart())
+                if part.text:
+                    yield TextDelta(id, path, part.text)
+                yield PartFinish(id, path)
+            case ToolCall():
+                call = ToolCallPart(part.tool_call_id, part.tool_name, part.disposition)
+                yield PartStart(id, path, call)
+                if part.args_text:
+                    yield TextDelta(id, path, part.args_text)
+                yield ArgsFinish(id, path, part.args, part.disposition)
+                if part.end is not None:
+                    ended = part.end, part.result_id or "", part.duration_ms
+                    yield Result(id, path, part.result, *ended)
+                    yield PartFinish(id, path)
+            case FilePart() | SourcePart():
+                yield PartMade(id, path, part)
+    usage = step.usage or Usage(0, 0)
+    yield StepFinish(id, step.finish_reason, usage, step.timing, step.tool_ms)
 
 
 def _begun(chunk: PartStart | PartMade) -> MessagePart:

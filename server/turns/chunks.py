@@ -2,7 +2,7 @@
 
 The words are those of assistant-stream's `AssistantStreamChunk` (0.3.44). A run says:
 
-    run     = (step | data)* [error] message-finish done
+    run     = (step | substep | data)* [error] message-finish done
     step    = step-start part* step-finish [step-withdrawn]
     part    = part-start text-delta* part-finish                                  (text, reasoning)
             | part-start text-delta* args-finish [result] part-finish             (tool call)
@@ -14,6 +14,11 @@ steps, where nodes of a graph speak beside each other. A tool call stays open un
 that waits for the user, or for an approval, is closed without. A withdrawn step is no part of the
 message. It may start again under the same id, as the thread has it. Every chunk is one numbered
 item of the run's log.
+
+A step that a subagent makes under a tool call is a substep: each of its chunks comes in a
+`Substep`, which names the call. The parts under one call are numbered apart, from 0 in each run. A
+substep that is withdrawn and begins again is one that its agent has changed; any other was cut,
+since the substeps of the call were too long.
 """
 
 from collections.abc import Mapping
@@ -82,6 +87,8 @@ class StepStart:
     """The node that speaks; None: of a message that is told as the thread has it."""
     namespace: tuple[str, ...] = ()
     """The subgraphs around the node, outermost first, each `node:task id` as in LangGraph."""
+    agent: str | None = None
+    """The name of the agent that speaks, of a substep."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +168,19 @@ class StepWithdrawn:
     parts: tuple[int, ...]
 
 
+StepChunk = (
+    StepStart
+    | PartStart
+    | PartMade
+    | TextDelta
+    | ArgsFinish
+    | Result
+    | PartFinish
+    | StepFinish
+    | StepWithdrawn
+)
+
+
 @dataclass(frozen=True, slots=True)
 class MessagesRemoved:
     """The graph has removed these user messages and steps of earlier runs from the thread."""
@@ -232,6 +252,15 @@ class ToolSettled:
 
 
 @dataclass(frozen=True, slots=True)
+class Substep:
+    """A chunk of a subagent under a tool call; `ToolSettled` ends a call of its earlier runs."""
+
+    tool_call_id: str
+    """The call under which the subagent runs: one of the answer, or one of another substep."""
+    chunk: StepChunk | ToolSettled
+
+
+@dataclass(frozen=True, slots=True)
 class ToolApproval:
     """The approval of a call of an earlier run: it was decided, or is asked for again. Of a call of
     the run itself `ArgsFinish` says that it needs one: its id is the call's."""
@@ -282,15 +311,8 @@ class Done: ...
 
 
 Chunk = (
-    StepStart
-    | PartStart
-    | PartMade
-    | TextDelta
-    | ArgsFinish
-    | Result
-    | PartFinish
-    | StepFinish
-    | StepWithdrawn
+    StepChunk
+    | Substep
     | MessagesRemoved
     | HistoryShortened
     | Interrupt

@@ -65,7 +65,7 @@ _FIELDS: Mapping[type, tuple[str, ...]] = {
 _OF_A_STEP = frozenset(
     kind.__name__ for kind in (PartStart, TextDelta, ArgsFinish, Result, PartFinish, StepFinish)
 )
-_NESTED = frozenset({"key", "part", "usage", "timing", "approval"})
+_NESTED = frozenset({"key", "part", "usage", "timing", "approval", "chunk"})
 """Fields that hold a dataclass. The others hold JSON, which may have a key `type` of its own."""
 _TUPLES = frozenset({"path", "parts", "ids", "namespace", "tool_call_ids"})
 

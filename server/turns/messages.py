@@ -49,6 +49,10 @@ class ToolCall:
     """Milliseconds that the tool took; None of a call that no tool ran for."""
     approval: Approval | None = None
     """None: the call needs none."""
+    substeps: "tuple[Step, ...]" = ()
+    """The steps of subagents that ran under the call."""
+    substeps_cut: int = 0
+    """The number of earlier ones that are not kept."""
 
     @property
     def is_error(self) -> bool:
@@ -59,6 +63,7 @@ class ToolCall:
         return self.end is None and self.approval is not None and self.approval.approved is None
 
 
+SUBAGENT_ENDED = "The subagent ended before this call finished."
 MessagePart = Text | Reasoning | ToolCall | FilePart | SourcePart
 
 
@@ -73,6 +78,10 @@ class Step:
     timing: Timing | None = None
     removed: bool = False
     """True if the graph has removed it from what its model gets."""
+    agent: str | None = None
+    """The agent that speaks in a substep."""
+    namespace: tuple[str, ...] = ()
+    """The graphs around it, as in `StepStart`, of a substep."""
 
     @property
     def said(self) -> tuple[Text | Reasoning | ToolCall, ...]:
@@ -150,7 +159,22 @@ def settle_call(call: ToolCall, settled: CallChange) -> ToolCall:
         result=settled.result,
         result_id=settled.result_id,
         duration_ms=settled.duration_ms,
+        substeps=tuple(map(ended_step, call.substeps)),
     )
+
+
+def ended_step(step: Step) -> Step:
+    """A substep of a call that has its end: calls that a crash has left open are cancelled."""
+    return replace(step, parts=tuple(map(_ended, step.parts)))
+
+
+def _ended(part: MessagePart) -> MessagePart:
+    if not isinstance(part, ToolCall):
+        return part
+    if part.end is None:
+        error = {"error": {"code": "run_ended", "message": SUBAGENT_ENDED}}
+        part = replace(part, end="cancelled", result=error)
+    return replace(part, substeps=tuple(map(ended_step, part.substeps)))
 
 
 def settle_step(step: Step, settled: CallChange) -> Step:

@@ -9,6 +9,7 @@ from turnstream.server.turns.chunks import (
     Interrupt,
     PartMade,
     Result,
+    Substep,
     TextDelta,
     ToolProgress,
     ToolSettled,
@@ -20,6 +21,8 @@ def text_bytes(chunk: Chunk) -> int:
     match chunk:
         case TextDelta():
             return _size(chunk.text)
+        case Substep():
+            return text_bytes(chunk.chunk)
         case PartMade():
             return _size(chunk.part.url)
         case Result() | ToolSettled():

@@ -5,6 +5,7 @@ import { keyed } from "./interrupts.js";
 import { settledIn } from "./messages.js";
 import { toAccumulated } from "./parts.js";
 import { DONE, readRun } from "./run-stream.js";
+import { isOfSubstep } from "./substeps.js";
 import { Turn } from "./turn.js";
 
 export class LiveRun {
@@ -13,6 +14,8 @@ export class LiveRun {
   #reader = null;
   /** What waits for its end. */
   #waiting = [];
+  /** The frame in which the turn is shown again; 0: none is asked for. */
+  #frame = 0;
 
   /** @param {import("./thread-store.js").ThreadStore} thread */
   constructor(thread) {
@@ -102,6 +105,7 @@ export class LiveRun {
       onEvent: (event) => {
         turn.see(event, performance.now());
         if (!signal.aborted) this.#discard(turn.newlyDiscarded());
+        if (isOfSubstep(event)) this.#showSoon(turn, signal);
         thread.listeners.onEvent(event);
       },
       onConnection: (attempt) => {
@@ -115,6 +119,15 @@ export class LiveRun {
     const { messages } = this.#thread.state;
     const index = messages.findLastIndex((message) => message.key === turn.message.key);
     if (index >= 0) this.#thread.set({ messages: messages.with(index, turn.shown()) });
+  }
+
+  /** Many words of subagents may come between two frames. */
+  #showSoon(turn, signal) {
+    if (this.#frame) return;
+    this.#frame = requestAnimationFrame(() => {
+      this.#frame = 0;
+      if (!signal.aborted) this.show(turn);
+    });
   }
 
   #discard(ids) {

@@ -75,8 +75,9 @@ export function fromAccumulated(
 export const partsOf = ({ parts, timing }) =>
   parts.map((part) => fromSnapshot(part, timing?.toolMs));
 
-function fromSnapshot(part, toolMs = {}) {
-  if (part.type !== "tool-call") return part;
+function fromSnapshot(told, toolMs = {}) {
+  if (told.type !== "tool-call") return told;
+  const part = told.messages ? { ...told, messages: told.messages.map(withParts) } : told;
   if (part.state !== "pending")
     return Object.hasOwn(toolMs, part.toolCallId) ? { ...part, ms: toolMs[part.toolCallId] } : part;
   const approval = approvalOf(part);
@@ -86,6 +87,8 @@ function fromSnapshot(part, toolMs = {}) {
     ? call
     : { ...call, args: parsePartialJsonObject(part.argsText) ?? {} };
 }
+
+const withParts = (message) => ({ ...message, parts: partsOf(message) });
 
 /** The parts, with one open call brought to its end. */
 export const withSettled = (parts, { tool_call_id: callId, end, result, duration_ms: ms }) =>

@@ -8,6 +8,7 @@
 
 import * as api from "./api.js";
 import { END_MARK, EventCutter } from "./events.js";
+import { isOfSubstep } from "./substeps.js";
 import {
   AssistantMessageAccumulator,
   AssistantTransportDecoder,
@@ -111,7 +112,10 @@ class Reading {
       this.run.onEvent(event);
       if (event.id) this.cursor = event.id;
     }
-    const text = events.map((event) => event.text).join("");
+    const text = events
+      .filter((event) => !isOfSubstep(event))
+      .map((event) => event.text)
+      .join("");
     if (text) await this.writer.write(this.encoder.encode(text));
     return events.some((event) => event.data === END_MARK) ? DONE : undefined;
   }

@@ -5,7 +5,7 @@ import { html, nothing } from "../vendor/lit-html/lit-html.js";
 import { cut, inJson, legible } from "./bounds.js";
 import { formatMs } from "./format.js";
 import { icons } from "./icons.js";
-import { code } from "./markdown.js";
+import { code, markdown } from "./markdown.js";
 
 /** By state: what it is called, and its icon. */
 export const STATES = {
@@ -43,12 +43,72 @@ export function toolCard(part) {
         )}
       </div>
     </details>
+    ${part.messages?.length || part.messagesCut ? subagents(part) : nothing}
     ${
       part.isError && !isToldBelow(part)
         ? html`<p class="tool-error">${errorOf(part.result)}</p>`
         : nothing
     }
   `;
+}
+
+const isAtWork = ({ state }) => state === "running";
+
+/** What subagents do under a call: open while they work, folded when they have done. */
+function subagents(part) {
+  const { messages = [], messagesCut: cut = 0 } = part;
+  const steps = messages.length + cut;
+  return html`
+    <details class="subagents" ?open=${isAtWork(part)}>
+      <summary>
+        <span class="tool-state"
+          >${
+            isAtWork(part) ? html`<span class="spinner" aria-hidden="true"></span>` : icons.check
+          }</span
+        >
+        <span class="subagents-names">${legible(namesOf(messages).join(", "))}</span>
+        <span class="tool-args">${isAtWork(part) ? legible(doing(messages)) : nothing}</span>
+        <span class="tool-word">${steps === 1 ? "1 step" : `${steps} steps`}</span>
+        <span class="tool-open">${icons.chevron}</span>
+      </summary>
+      <div class="subagents-body">
+        ${cut ? html`<p class="muted">${earlier(cut)}</p>` : nothing}
+        ${messages.map((message, index) => substep(message, messages[index - 1]))}
+      </div>
+    </details>
+  `;
+}
+
+const earlier = (cut) =>
+  cut === 1 ? "An earlier step is not kept." : `${cut} earlier steps are not kept.`;
+
+const nameOf = ({ agent }) => agent ?? "Subagent";
+const namesOf = (messages) => [...new Set(messages.map(nameOf))];
+
+/** What the subagent does now, in a few words. */
+function doing(messages) {
+  const last = messages.at(-1)?.parts.at(-1);
+  if (last?.type === "tool-call") return last.toolName;
+  return last?.type === "reasoning" ? "Thinking" : (last?.text ?? "").slice(-MAX_PREVIEW);
+}
+
+function substep(message, before) {
+  const isNew = !before || nameOf(before) !== nameOf(message);
+  return html`
+    ${isNew ? html`<p class="speaker">${legible(nameOf(message))}</p>` : nothing}
+    ${message.parts.map(substepPart)}
+  `;
+}
+
+function substepPart(part) {
+  if (part.type === "tool-call") return toolCard(part);
+  if (part.type !== "text" && part.type !== "reasoning") return nothing;
+  const text = html`<div class="markdown" ${markdown(part.text, Boolean(part.open))}></div>`;
+  if (part.type === "text") return text;
+  return html`<details class="reasoning">
+    <summary>${icons.thought} Thought</summary>
+    ${text}
+  </details>`;
 }
 
 /** The decision below the card says more. */

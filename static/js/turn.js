@@ -3,6 +3,7 @@
 import { withApproval } from "./approvals.js";
 import { fromAccumulated, withSettled } from "./parts.js";
 import { Steps } from "./steps.js";
+import { Substeps } from "./substeps.js";
 
 export class Turn {
   #base;
@@ -13,6 +14,7 @@ export class Turn {
   #settled = [];
   #discarded = [];
   #progress = {};
+  #substeps = new Substeps();
   /** How the run's tool calls ended, by the index of their part. */
   #ends = {};
   /** How long tools ran, by the id of their call. */
@@ -130,10 +132,12 @@ export class Turn {
 
   #withProgress(part) {
     const progress = this.#progress[part.toolCallId];
-    return progress === undefined ? part : { ...part, progress };
+    const whole = this.#substeps.under(part);
+    return progress === undefined ? whole : { ...whole, progress };
   }
 
   #read({ name, data }) {
+    if (name === "substep") this.#substeps.take(data);
     if (name === "run-ended") this.message.ended = data;
     if (name === "step-withdrawn") this.#steps.withdraw(data);
     if (name === "messages-removed" || name === "history-shortened") this.#isStale = true;

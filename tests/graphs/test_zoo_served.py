@@ -4,6 +4,7 @@ import random
 import re
 from collections.abc import AsyncIterator, Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from langchain_core.messages import ToolMessage
@@ -14,7 +15,7 @@ from tests.graphs.zoo.served import Home, served, values
 from tests.support.samples import sample
 from tests.support.served_run import VARIANTS, ServedRun
 from turnstream.graphs.result_view import DeclaredResults
-from turnstream.server.turns.chunks import PartStart, TextDelta, ToolCallPart
+from turnstream.server.turns.chunks import Part, PartStart, Substep, TextDelta, ToolCallPart
 
 pytestmark = pytest.mark.filterwarnings("ignore:create_react_agent has been moved")
 REPLAYED = ZOO[:: sample(1, 4)]
@@ -99,11 +100,14 @@ def words_of_stream(runs: Iterable[ServedRun]) -> set[str]:
     """The same of chunks, with what was withdrawn again."""
     found = set[str]()
     for run in runs:
-        parts = {chunk.path: chunk.part for chunk in run.chunks if isinstance(chunk, PartStart)}
-        texts = dict.fromkeys(parts, "")
+        parts, texts = dict[Any, Part](), dict[Any, str]()
         for chunk in run.chunks:
-            if isinstance(chunk, TextDelta):
-                texts[chunk.path] += chunk.text
+            call = chunk.tool_call_id if isinstance(chunk, Substep) else None
+            told = chunk.chunk if isinstance(chunk, Substep) else chunk
+            if isinstance(told, PartStart):
+                parts[call, told.path], texts[call, told.path] = told.part, ""
+            elif isinstance(told, TextDelta):
+                texts[call, told.path] += told.text
         for path, part in parts.items():
             found.add(part.tool_name if isinstance(part, ToolCallPart) else texts[path])
     return found

@@ -211,7 +211,7 @@ SENT: dict[str, tuple[str, Json, str]] = {
             config={"tags": ["a"], "configurable": {"__pregel_task_id": "1", "thread_id": "c1"}},
             metadata={"source": "page"},
         ),
-        "config.configurable.__pregel_task_id, config.tags, durability, stream_subgraphs",
+        "config.configurable.__pregel_task_id, config.tags, durability",
     ),
 }
 

@@ -18,6 +18,7 @@ PARTS, STATE, AI_SDK, LANGGRAPH, AG_UI = (
     "AG-UI",
 )
 EVERY_FORMAT = "http/test_every_format.py::test_progress_custom_events_and_usage_come_in_it"
+SUBAGENTS = "http/test_subagents.py::"
 CLIENT_STATE = "clients/test_client_state.py::"
 STREAM, UI, CHAT = (
     f"clients/test_{name}.py::" for name in ("assistant_stream", "assistant_ui", "use_chat")
@@ -93,6 +94,13 @@ PROOFS: Mapping[str, Mapping[str, str]] = {
         AG_UI: "http/test_every_format.py::test_reasoning_comes_in_it",
     },
     "custom events": dict.fromkeys((PARTS, AI_SDK, LANGGRAPH, AG_UI), EVERY_FORMAT),
+    "subagents": {
+        PARTS: SUBAGENTS + "test_native_streams_it_as_data_and_the_thread_has_it_in_the_call",
+        STATE: SUBAGENTS + "test_assistant_uis_state_has_its_messages_by_the_call",
+        AI_SDK: SUBAGENTS
+        + "test_the_ai_sdk_has_it_as_interim_outputs_which_the_tools_own_replaces",
+        LANGGRAPH: SUBAGENTS + "test_langgraphs_sdk_has_it_under_its_namespace_if_it_asks",
+    },
     "the graph's state": {
         PARTS: "http/test_client_state.py::"
         "test_a_stream_of_parts_has_the_state_as_data_and_the_thread_has_its_values",

@@ -70,7 +70,7 @@ async def test_texts_of_before_are_found_and_workers_of_before_go_on_with_them(
         "CREATE INDEX thread_texts_words ON thread_texts USING gin (words)",
         "ALTER TABLE threads ADD COLUMN indexed_run VARCHAR",
         "UPDATE threads SET indexed_run = run_id WHERE id = 't1'",
-        "DROP TABLE removed_messages, thread_metadata, assistants, run_records",
+        "DROP TABLE removed_messages, thread_metadata, assistants, run_records, substeps",
         "UPDATE turnstream_schema SET version = 7",
     ):
         query(own_postgres_url, statement)
@@ -97,7 +97,10 @@ async def test_versions_of_before_are_kept_and_workers_of_before_go_on_with_them
         await Versioned.open(opened.store)
     query(own_postgres_url, "DELETE FROM extensions WHERE name = 'versions'")
     query(own_postgres_url, add.format("ann", "v1"))
-    query(own_postgres_url, "DROP TABLE removed_messages, thread_metadata, assistants, run_records")
+    query(
+        own_postgres_url,
+        "DROP TABLE removed_messages, thread_metadata, assistants, run_records, substeps",
+    )
     query(own_postgres_url, "UPDATE turnstream_schema SET version = 8")
     assert await migrate(own_postgres_url)
     async with workers(own_postgres_url, 1) as [opened]:
@@ -111,7 +114,7 @@ async def test_versions_of_before_are_kept_and_workers_of_before_go_on_with_them
 async def test_a_database_of_the_first_version_gets_what_it_lacks(
     own_postgres_url: PostgresUrl,
 ) -> None:
-    newer = "removed_messages, thread_metadata, assistants, run_records"
+    newer = "removed_messages, thread_metadata, assistants, run_records, substeps"
     query(own_postgres_url, f"DROP TABLE cursor_secret, extensions, {newer}")
     query(own_postgres_url, "DROP INDEX threads_by_title")
     for column in ("pinned", "archived", "forget_at", "run_base"):

@@ -155,6 +155,7 @@ async def backend(
     context: Mapping[str, Any] | None = None,
     client_values: tuple[str, ...] = (),
     client_state: tuple[str, ...] = (),
+    substeps_bytes: int = 0,
     policy: Policy | None = None,
     audits: bool = False,
     approval_seconds: float = 0,
@@ -182,7 +183,9 @@ async def backend(
         )
         unknown: Disposition = "invalid" if build is built_in else "server"
         classifier = Classifier(catalogue, rights=UNENFORCED, unknown=unknown)
-        checkpoints = Checkpoints(graph, checkpointer, classifier.fallback, store)
+        checkpoints = Checkpoints(
+            graph, checkpointer, classifier.fallback, store, substeps_bytes=substeps_bytes
+        )
         graphs = ServedGraphs({"test": checkpoints})
         await LostRuns(store, graphs, hooks, approval_seconds).end_all()
         logs = MemoryLogs()

@@ -28,6 +28,7 @@ from turnstream.server.turns.chunks import (
     StepFinish,
     StepStart,
     StepWithdrawn,
+    Substep,
     TextDelta,
     ToolApproval,
     ToolCallPart,
@@ -58,8 +59,16 @@ class _Reader:
     unanswered: list[_Open] = field(default_factory=list)
     call_ids: set[str] = field(default_factory=set)
     calls: dict[Path, str] = field(default_factory=dict)
+    under: dict[str, "_Reader"] = field(default_factory=dict)
+    """By the calls that have substeps."""
 
     def take(self, chunk: Chunk) -> None:
+        if isinstance(chunk, Substep):
+            self.under.setdefault(chunk.tool_call_id, _Reader()).take(chunk.chunk)
+        else:
+            self._take(chunk)
+
+    def _take(self, chunk: Chunk) -> None:
         match chunk:
             case StepStart():
                 assert chunk.step_id not in {*self.steps, *self.ended}, "a step begins twice"
@@ -141,6 +150,14 @@ class _Reader:
                 self.unanswered.append(part)
 
 
+def reader_of(chunks: Sequence[Chunk]) -> _Reader:
+    """Read chunks of a run that may break off."""
+    reader = _Reader()
+    for chunk in chunks:
+        reader.take(chunk)
+    return reader
+
+
 def check(chunks: Sequence[Chunk]) -> None:
     """Raises AssertionError where the chunks are not a whole run, in order."""
     *said, last, done = chunks
@@ -148,10 +165,9 @@ def check(chunks: Sequence[Chunk]) -> None:
     assert isinstance(last, MessageFinish)
     failed = bool(said) and isinstance(said[-1], Error)
     assert (last.reason == "error") == failed
-    reader = _Reader()
-    for chunk in said[:-1] if failed else said:
-        reader.take(chunk)
+    reader = reader_of(said[:-1] if failed else said)
     assert not reader.steps, "a step has not ended"
+    assert not any(under.steps for under in reader.under.values()), "a substep has not ended"
     asks = any(isinstance(chunk, Interrupt) for chunk in said)
     persons = ("client", "approval")
     waiting = [call for call in reader.unanswered if call.disposition in persons]

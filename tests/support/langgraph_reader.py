@@ -26,7 +26,8 @@ def named_frames(stream: bytes) -> list[Frame]:
 
 
 def _frame(block: str) -> Frame:
-    found = re.fullmatch(r"(?:id: ([^\n]+)\n)?event: ([a-z]+)\ndata: ([^\n\r]*)", block)
+    name = r"[a-z]+(?:\|tools:[^\n]+)?"
+    found = re.fullmatch(rf"(?:id: ([^\n]+)\n)?event: ({name})\ndata: ([^\n\r]*)", block)
     assert found, f"not an id, a name and a data line: {block!r}"
     return Frame(found[1], found[2], json.loads(found[3]))
 

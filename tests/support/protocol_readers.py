@@ -3,7 +3,7 @@
 import copy
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -87,13 +87,44 @@ def _replaced(state: Any, path: tuple[str, ...], change: Any) -> Any:
 def accumulated(said: Iterable[str]) -> Json:
     """The assistant message that the part chunks build: `parts`, `steps`, `data` and the rest.
     What the server adds to assistant-stream's chunks is kept: `stepId`, `disposition`, `end`."""
-    message: Json = {"parts": [], "steps": [], "data": [], "open": set(), "step_of": []}
+    message: Json = _empty()
+    under: dict[str, Json] = {}
     for event in events(said):
+        for item in event.get("data", ()) if event["type"] == "data" else ():
+            if item["name"] == "substep":
+                told = under.setdefault(item["data"]["tool_call_id"], _empty())
+                chunk = item["data"]["chunk"]
+                _PART_CHUNKS[chunk["type"]](told, chunk)
         if event["type"] != "update-state":
             _PART_CHUNKS[event["type"]](message, event)
-    if message.pop("open"):
-        raise BadStreamError("a part is still open")
+    for told in (message, *under.values()):
+        if told.pop("open"):
+            raise BadStreamError("a part is still open")
+    _nest(message["parts"], under)
     return _without_withdrawn(message)
+
+
+def _empty() -> Json:
+    return {"parts": [], "steps": [], "data": [], "open": set(), "step_of": [], "places": {}}
+
+
+def _nest(parts: Iterable[Json], under: Mapping[str, Json]) -> None:
+    """Give each call the steps that its subagents made, at any depth."""
+    for part in parts:
+        told = under.get(part.get("toolCallId", ""))
+        if told is None:
+            continue
+        part["messages"] = []
+        for step in told["steps"]:
+            placed = zip(told["parts"], told["step_of"], strict=True)
+            own = [one for one, id in placed if id == step["stepId"]]
+            _nest(own, under)
+            id, place = step["stepId"], told["places"][step["stepId"]]
+            message = {key: value for key, value in step.items() if key != "stepId"}
+            message |= {"id": id, "role": "assistant", "parts": own, **place}
+            part["messages"].append(message)
+        cut = sum(item["name"] == "step-withdrawn" for item in told["data"])
+        part.update({"messagesCut": cut} if cut else {})
 
 
 def _without_withdrawn(message: Json) -> Json:
@@ -161,6 +192,7 @@ def _on_step_start(message: Json, event: Json) -> None:
     message["id"] = event["messageId"]
     message["latest"] = event["stepId"]
     message["steps"].append({"stepId": event["stepId"]})
+    message["places"][event["stepId"]] = {k: event[k] for k in ("agent", "namespace") if k in event}
 
 
 def _on_step_finish(message: Json, event: Json) -> None:
@@ -324,7 +356,9 @@ class UIMessageReader:
             part["input"] = json.loads(self._inputs[event["toolCallId"]])
 
     def _on_tool_input_available(self, event: Json) -> None:
-        self._call(event, {"state": "input-available", "input": event["input"]})
+        part = self._call(event, {"state": "input-available", "input": event["input"]})
+        for of_an_output in ("output", "preliminary"):
+            part.pop(of_an_output, None)
         if not event.get("providerExecuted"):
             self.tool_calls.append(event["toolCallId"])
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tests.support import chunk_grammar
-from tests.support.backend import THREAD, Backend, chunks_of
+from tests.support.backend import THREAD, Backend, chunks_of, key_of
 from tests.support.langgraph_reader import LangGraphReader, named_frames
 from tests.support.protocol_readers import (
     UIMessageReader,
@@ -178,7 +178,7 @@ async def ended(inside: Backend, run: LoggedRun, thread: str = THREAD) -> Served
     chunks = await chunks_of(run)
     before = await inside.reader.turns_before(run.header)
     state = await inside.state(thread)
-    kept = inside.reader.shown(state)
+    kept = await inside.reader.with_substeps(key_of(thread), None, inside.reader.shown(state))
     return ServedRun(run, chunks, before, kept, thread, state.graph_state)
 
 
@@ -207,4 +207,8 @@ def _plain(part: Json) -> Json:
     is not `tool-call`."""
     of_ai_sdk = part["type"] != "tool-call" and part.get("state") != "approval-requested"
     unsaid = (*_UNSAID, "approval") if of_ai_sdk else _UNSAID
-    return {key: value for key, value in part.items() if key not in unsaid}
+    plain = {key: value for key, value in part.items() if key not in unsaid}
+    if "messages" in part:
+        steps = part["messages"]
+        plain["messages"] = [{**step, "parts": [*map(_plain, step["parts"])]} for step in steps]
+    return plain

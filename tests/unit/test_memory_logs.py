@@ -1,7 +1,7 @@
 """The budget of bytes that all runs' logs share."""
 
 from turnstream.server.storage.memory_logs import CHUNK_BYTES, ITEM_BYTES, MemoryLogs, size_of
-from turnstream.server.turns.chunks import Chunk, Done, Result, TextDelta
+from turnstream.server.turns.chunks import Chunk, Done, Result, Substep, TextDelta
 from turnstream.server.turns.header import RunHeader, ThreadKey
 
 TEXT = 1_000
@@ -49,6 +49,11 @@ async def test_a_reader_of_a_log_that_is_dropped_comes_to_its_end() -> None:
     assert [chunk async for batch in reader for _, chunk in batch] == [Done()]
     assert (await log.status()).state == "lost"
     assert await log.header() is None
+
+
+def test_a_chunk_of_a_subagent_takes_as_much_as_one_of_the_answer() -> None:
+    delta = TextDelta("s1", (0,), "x" * TEXT)
+    assert size_of(Substep("c1", delta)) == CHUNK_BYTES + size_of(delta)
 
 
 async def test_a_log_that_is_dropped_makes_room() -> None:

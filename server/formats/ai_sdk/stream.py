@@ -30,10 +30,12 @@ from turnstream.server.formats import metadata
 from turnstream.server.formats.format import StreamContext
 from turnstream.server.formats.json_text import DONE, dumps, quote
 from turnstream.server.turns import chunks, messages
+from turnstream.server.turns.accumulate import ToldSubsteps
 from turnstream.server.turns.chunks import Approval, Chunk, Path
 from turnstream.server.turns.graph_state import Values, merged
 from turnstream.server.turns.messages import AssistantTurn, Reasoning, Text, ToolCall, UserTurn
 from turnstream.server.turns.requests import TextContent, UserContent
+from turnstream.server.turns.size import text_bytes
 from turnstream.server.turns.told_thread import calls_of
 
 Payload = dict[str, Any]
@@ -112,6 +114,9 @@ class UIMessageStreamEncoder:
         """The number of steps that have ended, and whose end the client has not got."""
         self._places = PartPlaces(context.run_id)
         self._ended: chunks.RunEnded | None = None
+        self._substeps = Substeps()
+        self._interim: set[str] = set()
+        """The calls of which the client has an interim output in the place of a result."""
         self._graph_state: Values = {}
         self._payloads: Mapping[type[Chunk], Callable[[Any], list[Payload]]] = {
             chunks.StepStart: self._step_start,
@@ -127,6 +132,7 @@ class UIMessageStreamEncoder:
             chunks.Interrupt: self._interrupt,
             chunks.InterruptsDiscarded: _data,
             chunks.RunEnded: self._run_ended,
+            chunks.Substep: self._substep,
             chunks.ToolSettled: self._settled,
             chunks.ToolApproval: self._approval,
             chunks.ToolProgress: self._progress,
@@ -190,7 +196,15 @@ class UIMessageStreamEncoder:
         part = self._open.pop(chunk.path)
         if part.end is not None:
             return [part.end, *self._finish_steps()]
-        return _approval_requests(_call(part))
+        call = _call(part)
+        return self._asked_again(call) or _approval_requests(call)
+
+    def _asked_again(self, call: ToolCall) -> list[Payload]:
+        """A call that waits, though an interim output of it would pass for its answer."""
+        if call.end is not None or call.tool_call_id not in self._interim:
+            return []
+        self._interim.remove(call.tool_call_id)
+        return [_input_available(call), *_approval_requests(call)]
 
     def _step_finish(self, chunk: chunks.StepFinish) -> list[Payload]:
         """A step has ended; one that ended before has only got another reason."""
@@ -212,7 +226,10 @@ class UIMessageStreamEncoder:
     def _settled(self, chunk: chunks.ToolSettled) -> list[Payload]:
         # The client throws at an output for a call of any message but this one.
         call = self._earlier_calls.get(chunk.tool_call_id)
-        return [] if call is None else [_output(messages.settle_call(call, chunk))]
+        if call is None:
+            return []
+        settled = self._earlier_calls[chunk.tool_call_id] = messages.settle_call(call, chunk)
+        return [_output(settled)]
 
     def _approval(self, chunk: chunks.ToolApproval) -> list[Payload]:
         """Ask again for an approval. A decision needs no event: the end of the call shows it."""
@@ -221,20 +238,43 @@ class UIMessageStreamEncoder:
         return [*requests, *_data(chunk)]
 
     def _interrupt(self, chunk: chunks.Interrupt) -> list[Payload]:
+        asked = self._earlier_asked_again()
         requests = [
             _approval_request(id, question)
             for id, question in chunk.approvals.items()
             if id in self._earlier_calls or id in self._places.calls
         ]
-        return [*requests, *_data(chunk)]
+        return [*asked, *requests, *_data(chunk)]
+
+    def _earlier_asked_again(self) -> list[Payload]:
+        """Calls of earlier runs that wait again."""
+        calls = [self._earlier_calls[id] for id in self._interim if id in self._earlier_calls]
+        return [payload for call in calls for payload in self._asked_again(call)]
 
     def _progress(self, chunk: chunks.ToolProgress) -> list[Payload]:
         """An interim output, of a call that runs: elsewhere it would pass for its answer."""
-        return [
-            {**_output(replace(call, end="result", result=chunk.data)), "preliminary": True}
-            for call in (part.call for part in self._open.values())
-            if call and call.tool_call_id == chunk.tool_call_id and _is_running(call)
-        ]
+        call = self._running(chunk.tool_call_id)
+        return [self._so_far(call, chunk.data)] if call else []
+
+    def _so_far(self, call: ToolCall, output: Any) -> Payload:
+        self._interim.add(call.tool_call_id)
+        return _interim(call, output)
+
+    def _substep(self, chunk: chunks.Substep) -> list[Payload]:
+        """What subagents of a call have done so far, as its interim output: a message."""
+        root = self._substeps.take(chunk)
+        call = self._running(root) if self._substeps.is_due(root) else None
+        if call is None:
+            return []
+        output = self._so_far(call, self._substeps.message(call))
+        self._substeps.note_sent(root, len(dumps(output)))
+        return [output]
+
+    def _running(self, call_id: str) -> ToolCall | None:
+        open_calls = (part.call for part in self._open.values() if part.call)
+        own = (call for call in open_calls if call.tool_call_id == call_id)
+        call = next(own, None) or self._earlier_calls.get(call_id)
+        return call if call and _is_running(call) else None
 
     def _graph_values(self, chunk: chunks.GraphState) -> list[Payload]:
         """The whole state each time: the app replaces what it has."""
@@ -245,10 +285,78 @@ class UIMessageStreamEncoder:
         usage = metadata.usage_json(*self._earlier.steps, chunk)
         whole: Payload = {**usage, **metadata.timing_json(*self._earlier.steps, chunk)}
         finish = {"type": "finish", "finishReason": chunk.reason, "messageMetadata": whole}
+        asked = self._earlier_asked_again()
         if self._ended is None:
-            return [finish]
+            return [*asked, finish]
         whole["ended"] = metadata.ended_json(self._ended)
-        return [{"type": "abort"}, finish]
+        return [*asked, {"type": "abort"}, finish]
+
+
+class Substeps:
+    """What subagents have done under the calls of a run, and how much of it the client has.
+
+    An interim output has all of it each time. So one is sent when there is a quarter more than the
+    client has: all together have five times the size of the last. Where a model has finished, one
+    more is sent, since nothing may follow for long: these have four times the size of the last.
+    """
+
+    def __init__(self) -> None:
+        self._told = ToldSubsteps()
+        self._roots: dict[str, str] = {}
+        """The call of the answer around each call of a subagent."""
+        self._new: dict[str, int] = {}
+        """The size of what the client has not got, by the call of the answer."""
+        self._sent: dict[str, int] = {}
+        """The size of the last interim output."""
+        self._finished: dict[str, bool] = {}
+        """Whether the newest chunk ends what a model says."""
+        self._extra: dict[str, int] = {}
+        """The size of all outputs that were sent for that alone."""
+
+    def take(self, chunk: chunks.Substep) -> str:
+        """Return the call of the answer."""
+        root = self._roots.get(chunk.tool_call_id, chunk.tool_call_id)
+        match chunk.chunk:
+            case chunks.PartStart(_, _, chunks.ToolCallPart(id)):
+                self._roots[id] = root
+        self._told.take(chunk)
+        self._new[root] = self._new.get(root, 0) + text_bytes(chunk) + 1
+        self._finished[root] = isinstance(chunk.chunk, chunks.ArgsFinish | chunks.StepFinish)
+        return root
+
+    def is_due(self, root: str) -> bool:
+        if self._is_grown(root):
+            return True
+        return self._finished[root] and self._extra.get(root, 0) <= 3 * self._sent[root]
+
+    def _is_grown(self, root: str) -> bool:
+        return self._new[root] * 4 >= self._sent.get(root, 0)
+
+    def note_sent(self, root: str, size: int) -> None:
+        if not self._is_grown(root):
+            self._extra[root] = self._extra.get(root, 0) + size
+        self._new[root], self._sent[root] = 0, size
+
+    def message(self, call: ToolCall) -> Payload:
+        return _of_subagents(self._told.below(call))
+
+
+def _of_subagents(call: ToolCall) -> Payload:
+    """The steps under a call as a message, like those of `readUIMessageStream`. A call of theirs
+    that runs has its own as its output."""
+    steps = (replace(step, parts=tuple(map(_so_far, step.parts))) for step in call.substeps)
+    turn = AssistantTurn(f"{call.tool_call_id}.steps", tuple(steps))
+    return {"id": turn.id, "role": "assistant", "parts": [*_parts(turn)]}
+
+
+def _so_far(part: messages.MessagePart) -> messages.MessagePart:
+    if isinstance(part, ToolCall) and part.substeps and _is_running(part):
+        return replace(part, end="result", result=_of_subagents(part))
+    return part
+
+
+def _interim(call: ToolCall, output: Any) -> Payload:
+    return {**_output(replace(call, end="result", result=output)), "preliminary": True}
 
 
 def _call(part: _Open) -> ToolCall:

@@ -147,6 +147,10 @@ _CALL = record(
     state=choice("pending", *get_args(End)),
     disposition=choice(*get_args(Disposition)),
 )
+_CALL["properties"] |= {
+    "messages": {"type": "array", "items": {"$ref": "#/components/schemas/Substep"}},
+    "messagesCut": {"type": "integer", "minimum": 1},
+}
 _FILE = record({"filename": TEXT}, type="file", data=TEXT, mimeType=TEXT)
 _SOURCE = record({"title": TEXT}, type="source", sourceType="url", id=TEXT, url=TEXT)
 _REASON = choice(*get_args(FinishReason))
@@ -170,4 +174,11 @@ def components() -> dict[str, Schema]:
             steps=list_of(_STEP),
         ),
     )
-    return {"Message.assistant-transport": message}
+    substep = record(
+        {"agent": TEXT, "namespace": list_of(TEXT), **meta.SUMS},
+        id=TEXT,
+        role="assistant",
+        parts=list_of(any_of(_TEXT, _REASONING, _CALL, _FILE, _SOURCE)),
+        finishReason=_REASON,
+    )
+    return {"Message.assistant-transport": message, "Substep": substep}

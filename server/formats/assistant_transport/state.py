@@ -1,7 +1,7 @@
 """The state that assistant-ui's `useAssistantTransportRuntime` renders: LangChain messages.
 
     {"thread_id", "messages": [message], "approvals"?: {call id: approval},
-     "state"?: {name: value}}
+     "substeps"?: {call id: [message]}, "state"?: {name: value}}
 
     message = {"type": "human", "id", "content", "additional_kwargs"?}
             | {"type": "ai", "id", "content", "tool_calls": [call], "additional_kwargs"?}
@@ -19,6 +19,9 @@ complete: the runtime throws when the text of a call does not go on as it began.
 `approvals` are of the calls that need one, see `turnstream.server.formats.metadata`. A call that
 has its tool message waits no more. Without any such call the object is missing, or empty. `state`
 has the values of the graph's own state that clients see; it is missing if they never see any.
+
+`substeps` are the messages of subagents, by the call under which they run, those of a subagent's
+own calls too. Without any the object is missing, or empty.
 
 `StateEncoder` sends each chunk's part payload, and the change that it makes to the state. After
 every chunk the state is the snapshot of what has been said so far, but for empty messages in the
@@ -42,6 +45,7 @@ from turnstream.server.turns.accumulate import Accumulator
 from turnstream.server.turns.chunks import Chunk, Path
 from turnstream.server.turns.graph_state import Values, merged
 from turnstream.server.turns.messages import AssistantTurn, Reasoning, Step, Text, ToolCall, Turn
+from turnstream.server.turns.told_thread import calls_of
 
 Json = dict[str, Any]
 Operation = dict[str, Any]
@@ -52,11 +56,12 @@ REFUSED = frozenset({"__proto__", "constructor", "prototype"})
 
 
 def snapshot(turns: Sequence[Turn], thread_id: str, graph_state: Values | None = None) -> Json:
-    asked = approvals(turns)
+    asked, below = approvals(turns), substeps(turns)
     return {
         "thread_id": thread_id,
         "messages": _messages(turns),
         **({"approvals": asked} if asked else {}),
+        **({"substeps": {id: _of_steps(steps) for id, steps in below.items()}} if below else {}),
         **({} if graph_state is None else {"state": graph_state}),
     }
 
@@ -69,6 +74,28 @@ def approvals(turns: Sequence[Turn]) -> Json:
         for part in turn.parts
         if isinstance(part, ToolCall) and part.approval is not None
     }
+
+
+def substeps(turns: Sequence[Turn]) -> dict[str, tuple[Step, ...]]:
+    """The steps of subagents, by the call under which they run."""
+    found: dict[str, tuple[Step, ...]] = {}
+    waiting = [turn for turn in turns if isinstance(turn, AssistantTurn)]
+    parts = [part for turn in waiting for part in turn.parts]
+    while parts:
+        part = parts.pop()
+        if isinstance(part, ToolCall) and part.substeps and part.tool_call_id not in REFUSED:
+            found[part.tool_call_id] = part.substeps
+            parts += [one for step in part.substeps for one in step.parts]
+    return found
+
+
+def _below(call_id: str, operation: Operation) -> Operation:
+    """An operation on messages, as one on those of subagents."""
+    return {**operation, "path": ["substeps", call_id, *operation["path"][1:]]}
+
+
+def _of_steps(steps: Sequence[Step]) -> list[Json]:
+    return [message for step in steps for message in _of_step(step)]
 
 
 def _messages(turns: Sequence[Turn]) -> list[Json]:
@@ -181,6 +208,13 @@ class StateEncoder:
         self._slots = len(self._before)
         """The length of the client's list."""
         self._blanks = 0
+        self._below: dict[str, StateEncoder] = {}
+        """The encoders of substeps, by call."""
+        self._earlier_below = substeps(context.turns)
+        self._cut: dict[str, list[str]] = {}
+        """The steps of subagents that were cut and that the client still has, by call."""
+        self._around: dict[str, str] = {}
+        """The call around each call of a subagent."""
         self._operations: Mapping[type[Chunk], Callable[[Any], list[Operation]]] = {
             chunks.StepStart: self._step_start,
             chunks.PartStart: self._part_start,
@@ -191,6 +225,7 @@ class StateEncoder:
             chunks.MessagesRemoved: self._removed,
             chunks.HistoryShortened: self._shortened,
             chunks.MessageFinish: self._finished,
+            chunks.Substep: self._substep,
             chunks.ToolSettled: self._settled,
             chunks.ToolApproval: lambda chunk: self._asked({chunk.tool_call_id: chunk.approval}),
             chunks.Interrupt: lambda chunk: self._asked(chunk.approvals),
@@ -200,6 +235,14 @@ class StateEncoder:
     def encode(self, chunk: Chunk) -> list[str]:
         self._told.take(chunk)
         payloads = self._parts.encode(chunk)
+        if isinstance(chunk, chunks.Substep) and isinstance(chunk.chunk, chunks.StepWithdrawn):
+            # Its list is sent when all are cut that are cut at once.
+            if chunk.tool_call_id not in REFUSED:
+                self._cut.setdefault(chunk.tool_call_id, []).append(chunk.chunk.step_id)
+            return payloads
+        if self._cut:
+            cut, self._cut = self._cut, {}
+            payloads.append(_update([one for id in cut for one in self._without(id, cut[id])]))
         if type(chunk) is chunks.TextDelta:
             payloads.append(self._text_delta(chunk))
         elif (change := self._operations.get(type(chunk))) and (operations := change(chunk)):
@@ -211,6 +254,78 @@ class StateEncoder:
         path = '","'.join(map(str, self._steps[chunk.step_id].target(chunk.path)))
         operation = f'{{"type":"append-text","path":["{path}"],"value":{quote(chunk.text)}}}'
         return f'{{"type":"update-state","operations":[{operation}],"path":[]}}'
+
+    def _without(self, call_id: str, step_ids: Sequence[str]) -> list[Operation]:
+        """The steps of a call without those that were cut."""
+        operations = self._begin_below(call_id)
+        told = self._below[call_id].forget(step_ids)
+        return operations + [_below(call_id, one) for one in told]
+
+    def forget(self, step_ids: Sequence[str]) -> list[Operation]:
+        """All messages, without those of these steps, of this run or of earlier ones."""
+        for step_id in step_ids:
+            self._told.take(chunks.StepWithdrawn(step_id, ()))
+        lost = tuple(id for id in step_ids if self._steps.pop(id, None) is None)
+        operations = self._removed(chunks.MessagesRemoved(lost)) if lost else self._whole()
+        return [one for one in operations if one["path"][0] == "messages"]
+
+    def _substep(self, chunk: chunks.Substep) -> list[Operation]:
+        id, inner = chunk.tool_call_id, chunk.chunk
+        if id in REFUSED:
+            return []
+        operations = self._begin_below(id)
+        match inner:
+            case chunks.PartStart(_, _, chunks.ToolCallPart(call_id)):
+                self._around[call_id] = id
+        changes = self._below[id].changes(inner)
+        told = [one for one in changes if one["path"][0] == "messages"]
+        return operations + [_below(id, one) for one in told]
+
+    def _begin_below(self, id: str) -> list[Operation]:
+        operations = list[Operation]()
+        if id not in self._below:
+            earlier = AssistantTurn("", self._earlier_below.get(id, ()))
+            if not (self._below or self._earlier_below):
+                operations.append(_set(["substeps"], {}))
+            self._below[id] = StateEncoder(StreamContext("", "", (earlier,)))
+            operations.append(_set(["substeps", id], _of_steps(earlier.steps)))
+        return operations
+
+    def changes(self, chunk: Chunk) -> list[Operation]:
+        """The changes of one chunk of substeps, as if its messages were the thread's."""
+        self._told.take(chunk)
+        match chunk:
+            case chunks.TextDelta():
+                target = self._steps[chunk.step_id].target(chunk.path)
+                path = [str(segment) for segment in target]
+                return [{"type": "append-text", "path": path, "value": chunk.text}]
+        change = self._operations.get(type(chunk))
+        return change(chunk) if change else []
+
+    def _without_lost_calls(self) -> list[Operation]:
+        """Leave out what ran under calls that the thread did not get."""
+        if not (self._below or self._earlier_below):
+            return []
+        turns = [*self._turns, self._told.turn("")]
+        parts = [part for turn in turns if isinstance(turn, AssistantTurn) for part in turn.parts]
+        calls = {part.tool_call_id for part in parts if isinstance(part, ToolCall)}
+        calls |= substeps(turns).keys()
+        known = {*self._below, *self._earlier_below}
+        lost = {id for id in known if id not in calls and self._root(id) not in calls}
+        if not lost:
+            return []
+        kept = {id: _of_steps(steps) for id, steps in self._earlier_below.items()}
+        kept |= {id: encoder.messages() for id, encoder in self._below.items()}
+        return [_set(["substeps"], {id: one for id, one in kept.items() if id not in lost})]
+
+    def _root(self, call_id: str) -> str:
+        while call_id in self._around:
+            call_id = self._around[call_id]
+        return call_id
+
+    def messages(self) -> list[Json]:
+        """All messages, as the client has them after the chunks so far."""
+        return [*self._before, *_of_steps([self._told.step(id) for id in self._steps])]
 
     def _step_start(self, chunk: chunks.StepStart) -> list[Operation]:
         self._steps[chunk.step_id] = _Step(self._end)
@@ -321,7 +436,8 @@ class StateEncoder:
 
     def _finished(self, _: chunks.MessageFinish) -> list[Operation]:
         told = len(self._before) + sum(step.size for step in self._steps.values())
-        return self._whole() if told < self._slots else []
+        whole = self._whole() if told < self._slots else []
+        return whole + self._without_lost_calls()
 
     def _whole(self) -> list[Operation]:
         """All messages: a list can lose some in no other way."""
@@ -356,6 +472,23 @@ class StateEncoder:
     def _settled(self, chunk: chunks.ToolSettled) -> list[Operation]:
         """The end of a call of an earlier run: its tool message comes before all that this run
         says."""
+        return [*self._settled_call(chunk), *self._ended_below(chunk.tool_call_id)]
+
+    def _ended_below(self, call_id: str) -> list[Operation]:
+        """The end of a call is the end of the calls of its subagents that a crash has left open."""
+        calls = calls_of(self._turns)
+        if call_id not in self._earlier_below or call_id not in calls:
+            return []
+        ended = substeps([AssistantTurn("", (Step("", (calls[call_id],)),))])
+        changed = {
+            id: steps
+            for id, steps in ended.items()
+            if id not in self._below and steps != self._earlier_below.get(id)
+        }
+        self._earlier_below |= changed
+        return [_set(["substeps", id], _of_steps(steps)) for id, steps in changed.items()]
+
+    def _settled_call(self, chunk: chunks.ToolSettled) -> list[Operation]:
         before = self._before
         self._turns = tuple(messages.settle_turn(turn, chunk) for turn in self._turns)
         self._before = _messages(self._turns)
@@ -415,6 +548,9 @@ def _catch_up(posted: Mapping[str, Any], state: Json) -> list[Operation]:
     ours, asked = state["messages"], state.get("approvals", {})
     same = posted.get("approvals", {}) == asked
     others = [] if same else [_set(["approvals"], asked)]
+    below = state.get("substeps", {})
+    if posted.get("substeps", {}) != below:
+        others.append(_set(["substeps"], below))
     if "state" in state and posted.get("state") != state["state"]:
         others.append(_set(["state"], state["state"]))
     if len(theirs) > len(ours):

@@ -3,16 +3,18 @@
 The canonical part chunks of assistant-stream (0.3.44): one payload a chunk, and all a reader of
 parts needs. Extra keys are allowed in this format: a step has its `stepId`, `node` and `namespace`,
 a part its `stepId` if that is not the step that started last, a tool call its `disposition`, a
-result its `end`, an `error` the `id` of its log entry.
+result its `end`, an `error` the `id` of its log entry. A chunk of a subagent is the data `substep`:
+`{"tool_call_id", "chunk"}`, where the chunk is one of these payloads.
 
 `body.py` has the schema of a loaded thread's messages. `parts` are those of assistant-stream's
 message, over all runs of the turn. `state` says how a call stands: `pending`, or its end, and then
 there are `result` and `isError`. `approval` is of a call that needs one, see
 `turnstream.server.formats.metadata`. `args` is `{}` when `argsText` is no JSON object.
 `finishReason` is missing while the turn runs, and when a crash cut it. `usage` and `timing` are the
-sums over the steps. `ended` and `error` are of turns that ended so. `versions` are of a message
-that has several: their ids, and `version` is the one that is shown. Nothing is null but what a tool
-said.
+sums over the steps. A call has the steps of its subagents as `messages`, with the `agent` that
+speaks and its `namespace`; `messagesCut` is the number of earlier ones that are not kept. `ended`
+and `error` are of turns that ended so. `versions` are of a message that has several: their ids, and
+`version` is the one that is shown. Nothing is null but what a tool said.
 """
 
 from collections.abc import Sequence
@@ -29,10 +31,15 @@ from turnstream.server.turns.requests import TextContent, UserContent
 Payload = dict[str, Any]
 
 
+_SUBSTEP = '{"type":"data","data":[{"name":"substep","data":%s}],"path":[]}'
+
+
 class PartsEncoder:
     def __init__(self) -> None:
         self._newest: str | None = None
         """The id of the step that started last: a chunk of it needs no `stepId`."""
+        self._under: dict[str, PartsEncoder] = {}
+        """Those of the substeps, by call id."""
 
     def encode(self, chunk: Chunk) -> list[str]:
         match chunk:
@@ -45,6 +52,10 @@ class PartsEncoder:
                 start = {"type": "part-start", "part": _made(part), **self._step(step_id)}
                 end = {"type": "part-finish", "path": path}
                 return [dumps({**start, "path": []}), dumps(end)]
+            case chunks.Substep(call_id, inner):
+                encoder = self._under.setdefault(call_id, PartsEncoder())
+                before = f'{{"tool_call_id":{quote(call_id)},"chunk":'
+                return [_SUBSTEP % (before + told + "}") for told in encoder.encode(inner)]
             case chunks.ArgsFinish() | chunks.Result() | chunks.PartFinish():
                 return [dumps({**self._payload(chunk), "path": chunk.path})]
         return [dumps({**self._payload(chunk), "path": []})]
@@ -55,6 +66,7 @@ class PartsEncoder:
             case chunks.StepStart(message_id, step_id):
                 self._newest = step_id
                 place = metadata.place_json(chunk.node, chunk.namespace)
+                place |= metadata.given(agent=chunk.agent)
                 return {"type": "step-start", "messageId": message_id, "stepId": step_id, **place}
             case chunks.PartStart():
                 step = self._step(chunk.step_id)
@@ -162,4 +174,19 @@ def _message_part(part: messages.MessagePart) -> Payload:
         "disposition": part.disposition,
         **({} if approval is None else {"approval": metadata.approval_json(approval)}),
         **({"result": part.result, "isError": part.is_error} if ended else {}),
+        **({"messages": [*map(_substep, part.substeps)]} if part.substeps else {}),
+        **metadata.given(messagesCut=part.substeps_cut or None),
+    }
+
+
+def _substep(step: messages.Step) -> Payload:
+    """A step of a subagent, as a message of its own."""
+    return {
+        "id": step.step_id,
+        "role": "assistant",
+        "parts": [_message_part(part) for part in step.parts],
+        "finishReason": step.finish_reason,
+        **metadata.given(agent=step.agent, namespace=list(step.namespace) or None),
+        **metadata.usage_json(step),
+        **metadata.timing_json(step),
     }

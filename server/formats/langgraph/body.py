@@ -215,6 +215,9 @@ class RunBody(Fields):
     config: RunConfig | None = None
     context: Annotated[dict[str, Any], fields.depends_on_server("context")] | None = None
     stream_mode: Annotated[Any, AfterValidator(wanted_modes)] = ALL_MODES
+    stream_subgraphs: bool | None = Field(
+        None, description="Stream what subagents say under tool calls, too."
+    )
     multitask_strategy: Annotated[Literal["reject", "interrupt"], _STRATEGY] | None = None
     on_disconnect: Annotated[Literal["cancel", "continue"], _BODY] | None = None
     if_not_exists: Annotated[Literal["create", "reject"], _BODY] | None = None

@@ -10,6 +10,8 @@
     custom     what a graph or a tool wrote to LangGraph's stream writer
     tools      {"event": "on_tool_start" | "on_tool_event" | "on_tool_end" | "on_tool_error",
                 "toolCallId", "name", ...}: how a tool gets on, for `toolProgress`
+    messages|ns, updates|ns, tools|ns     the same of subagents, if `stream_subgraphs` asks for it:
+               ns is `tools:{id of the call}`, or several behind each other, joined by `|`
     error      {"error": code, "message", "id"?}   } exactly one of them, the last
     end        null                                }
 
@@ -35,7 +37,7 @@ from turnstream.server.formats.langgraph import snapshot
 from turnstream.server.formats.metadata import given
 from turnstream.server.turns import chunks
 from turnstream.server.turns.graph_state import merged
-from turnstream.server.turns.messages import ToolCall, settle_call
+from turnstream.server.turns.messages import AssistantTurn, Step, ToolCall, settle_call
 from turnstream.server.turns.told_thread import ToldThread, calls_of
 
 MODES = ("messages-tuple", "messages", "values", "updates", "custom", "tools")
@@ -43,6 +45,8 @@ OTHER_MODES = ("events", "debug", "tasks", "checkpoints", "messages-partial", "l
 """LangGraph's own that bring nothing here; clients ask for them beside others."""
 Modes = frozenset[str]
 ALL_MODES: Modes = frozenset(MODES) - {"messages"}
+SUBGRAPHS = "subgraphs"
+"""Stands among the modes of a client that asks for what subagents say, with `stream_subgraphs`."""
 _MESSAGES = "messages-tuple"
 """The mode of the events `messages`; those of other modes have the mode's name."""
 _TOOLS = "tools"
@@ -144,10 +148,22 @@ END = NamedEvent("end", "null")
 
 
 class LangGraphEncoder:
-    def __init__(self, context: StreamContext, modes: Modes) -> None:
+    """`namespace` has the calls around a subagent whose chunks are encoded."""
+
+    def __init__(self, context: StreamContext, modes: Modes, namespace: str = "") -> None:
         self._modes = modes
+        self._namespace = namespace
+        self._below: dict[str, LangGraphEncoder] = {}
+        """The encoders of substeps, by call."""
+        self._namespaces: dict[str, str] = {}
+        """Those of the calls of subagents."""
         self._thread = ToldThread(context.turns, context.message_id)
         self._earlier_calls = calls_of(context.turns)
+        self._earlier_below: dict[str, tuple[Step, ...]] = {}
+        """The substeps of earlier runs, by call."""
+        if not namespace and SUBGRAPHS in modes:
+            for call in self._earlier_calls.values():
+                self._note_earlier(call, f"tools:{call.tool_call_id}")
         self._steps: dict[str, _Step] = {}
         self._calls: dict[chunks.Path, chunks.ToolCallPart] = {}
         self._around: dict[chunks.Path, tuple[str, str]] = {}
@@ -182,15 +198,41 @@ class LangGraphEncoder:
 
     def encode(self, chunk: chunks.Chunk) -> list[str]:
         if isinstance(chunk, chunks.StepWithdrawn | chunks.MessagesRemoved):
-            return self._removed(chunk)
+            return [] if self._namespace else self._removed(chunk)
+        if isinstance(chunk, chunks.Substep):
+            return self._substep(chunk) if SUBGRAPHS in self._modes else []
         self._thread.take(chunk)
         events = self._events.get(type(chunk))
         return (events and events(chunk)) or []
 
-    def _step_start(self, chunk: chunks.StepStart) -> None:
-        namespace = given(langgraph_checkpoint_ns="|".join(chunk.namespace) or None)
-        metadata = {"langgraph_node": chunk.node or "agent", **namespace}
+    def _substep(self, chunk: chunks.Substep) -> list[str]:
+        id = chunk.tool_call_id
+        if id not in self._below:
+            namespace = self._namespaces.get(id, f"tools:{id}")
+            turns = (AssistantTurn("", self._earlier_below.get(id, ())),)
+            context = StreamContext("", "", turns)
+            self._below[id] = LangGraphEncoder(context, self._modes, namespace)
+        match chunk.chunk:
+            case chunks.PartStart(_, _, chunks.ToolCallPart(below)):
+                self._namespaces[below] = f"{self._below[id]._namespace}|tools:{below}"
+        return self._below[id].encode(chunk.chunk)
+
+    def _note_earlier(self, call: ToolCall, namespace: str) -> None:
+        self._namespaces[call.tool_call_id] = namespace
+        self._earlier_below[call.tool_call_id] = call.substeps
+        for part in (part for step in call.substeps for part in step.parts):
+            if isinstance(part, ToolCall):
+                self._note_earlier(part, f"{namespace}|tools:{part.tool_call_id}")
+
+    def _step_start(self, chunk: chunks.StepStart) -> list[str]:
+        place = self._namespace or "|".join(chunk.namespace)
+        about = given(langgraph_checkpoint_ns=place or None, lc_agent_name=chunk.agent)
+        metadata = {"langgraph_node": chunk.node or "agent", **about}
+        # The SDK adds up the words of a message: one that is told again is removed first.
+        is_again = bool(self._namespace) and chunk.step_id in self._steps
+        removal = {"type": "remove", "id": chunk.step_id}
         self._steps[chunk.step_id] = _Step(chunk.step_id, metadata)
+        return self._event("messages", [removal, metadata]) if is_again else []
 
     def _part_start(self, chunk: chunks.PartStart) -> list[str]:
         step, path, part = self._steps[chunk.step_id], chunk.path, chunk.part
@@ -300,7 +342,11 @@ class LangGraphEncoder:
 
     def _event(self, name: str, data: Any) -> list[str]:
         mode = _MESSAGES if name == "messages" else name
-        return [NamedEvent(name, dumps(data))] if mode in self._modes else []
+        return [NamedEvent(self._named(name), dumps(data))] if mode in self._modes else []
 
     def _message(self, payload: str) -> list[str]:
-        return [NamedEvent("messages", payload)] if _MESSAGES in self._modes else []
+        name = self._named("messages")
+        return [NamedEvent(name, payload)] if _MESSAGES in self._modes else []
+
+    def _named(self, event: str) -> str:
+        return f"{event}|{self._namespace}" if self._namespace else event

@@ -20,6 +20,7 @@ from turnstream.server.storage.interfaces import StorageError
 from turnstream.server.storage.metadata_rows import run_records, thread_metadata
 from turnstream.server.storage.postgres.transactions import driver
 from turnstream.server.storage.removed_rows import removed_messages
+from turnstream.server.storage.substep_rows import substeps
 
 LOCK = 0x7475726E  # "turn"
 WAIT_SECONDS = 120.0
@@ -132,6 +133,10 @@ def _keep_run_records(connection: Connection) -> None:
     run_records.create(connection)
 
 
+def _keep_substeps(connection: Connection) -> None:
+    substeps.create(connection)
+
+
 STEPS: Sequence[Callable[[Connection], None]] = (
     _leave_out,
     _index_titles,
@@ -145,6 +150,7 @@ STEPS: Sequence[Callable[[Connection], None]] = (
     _keep_metadata,
     _keep_assistants,
     _keep_run_records,
+    _keep_substeps,
 )
 """From version 1 to 2, and so on."""
 VERSION = 1 + len(STEPS)

@@ -31,6 +31,8 @@ class Animal:
     questions: tuple[Question, ...] = ()
     beside: tuple[str, ...] = ()
     """Words of the model that the thread does not get, in order of their letters."""
+    under: tuple[str, ...] = ()
+    """Those of them that are said under a tool call."""
     custom: tuple[Any, ...] = ()
     """What nodes and tools write to the stream."""
     context: Mapping[str, Any] = field(default_factory=dict)

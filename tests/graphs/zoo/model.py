@@ -64,8 +64,9 @@ class Gate:
 
     async def wait(self) -> None:
         self.deltas += 1
+        number = self.deltas
         await asyncio.sleep(0)
-        if self.deltas == self._hold_at:
+        if number == self._hold_at:  # not `deltas`: another call may have counted on meanwhile
             self.reached.set()
             await self._open.wait()
 

@@ -85,6 +85,7 @@ ANIMALS = (
             "ai: Read and noted.",
         ),
         beside=("It says page 1.", "[look_up]"),
+        under=("It says page 1.", "[look_up]"),
         client_state=("files",),
     ),
     Animal(

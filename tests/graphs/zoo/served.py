@@ -69,6 +69,7 @@ async def served(
     *,
     crashed: bool = False,
     results: ResultView | None = None,
+    substeps_bytes: int = 1_000_000,
 ) -> AsyncIterator[Home]:
     """The server with an animal; `crashed`: on what the disk holds at this instant."""
     speaker = model or animal.model()
@@ -80,6 +81,7 @@ async def served(
         client_values=tuple(animal.input),
         client_state=animal.client_state,
         results=results,
+        substeps_bytes=substeps_bytes,
     )
     async with opened as inside:
         try:

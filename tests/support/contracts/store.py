@@ -23,8 +23,40 @@ from tests.support.contracts.thread_list import (
 from tests.support.contracts.threads import OTHERS, SECOND, THREAD
 from tests.support.contracts.versions import VersionContract
 from turnstream.server.storage.interfaces import ThreadStore
+from turnstream.server.storage.kept_substeps import KeptSubstep
 from turnstream.server.turns.chunks import Disposition
 from turnstream.server.turns.header import ThreadKey
+
+
+class SubstepContract:
+    """Of what subagents have done under calls."""
+
+    async def test_substeps_are_kept_by_owner_thread_and_call_until_the_thread_is_deleted(
+        self, store: ThreadStore
+    ) -> None:
+        for key in (THREAD, SECOND, OTHERS):
+            await store.claim(key, "r1")
+            rows = [KeptSubstep(call, place, "r1", "{}") for call in "ab" for place in (1, 0)]
+            await store.put_substeps(key, "r1", rows)
+        changed = [KeptSubstep("a", 0, "r1", None), KeptSubstep("a", 1, "r1", '{"call": "a"}')]
+        await store.put_substeps(THREAD, "r1", changed)
+        assert await store.substeps(THREAD, ["a"]) == changed[1:]
+        assert [row.place for row in await store.substeps(THREAD, ["b", "c"])] == [0, 1]
+        assert await store.substeps(THREAD, []) == []
+        await store.delete(THREAD)
+        assert await store.substeps(THREAD, "ab") == []
+        assert [len(await store.substeps(key, "ab")) for key in (SECOND, OTHERS)] == [4, 4]
+
+    async def test_a_call_that_begins_loses_what_another_has_left_under_its_id(
+        self, store: ThreadStore
+    ) -> None:
+        await store.claim(THREAD, "r1")
+        old = [KeptSubstep("a", place, "r1", "{}") for place in range(3)]
+        other = [KeptSubstep("b", 0, "r1", "{}")]
+        await store.put_substeps(THREAD, "r1", [*old, *other])
+        new = [KeptSubstep("a", 0, "r1", "{}")]
+        await store.put_substeps(THREAD, "r1", new, ["a"])
+        assert await store.substeps(THREAD, "ab") == [*new, *other]
 
 
 class DispositionContract:
@@ -64,6 +96,7 @@ class StoreContract(
     DeletionContract,
     ThreadListContract,
     LaterVersionContract,
+    SubstepContract,
     DispositionContract,
     ApprovalContract,
     VersionContract,

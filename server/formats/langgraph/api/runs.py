@@ -159,6 +159,7 @@ async def get_run(request: ApiRequest) -> Response:
     _result(),
     _FOUND | pick("limit_reached", "limit_exceeded"),
     query={
+        "stream_subgraphs": Parameter("`1` or `true`: what subagents say under tool calls too."),
         "cancel_on_disconnect": Parameter("`1` or `true`: the run ends when this reader leaves."),
     },
 )
@@ -194,7 +195,7 @@ async def join_run(request: ApiRequest) -> Response:
     # Python's client sends an empty one for none.
     named = [name for text in query.getlist("stream_mode") for name in text.split(",") if name]
     with fields.at("stream_mode"):
-        modes = stream.wanted_modes(named)
+        modes = _modes(stream.wanted_modes(named), subgraphs=query.get("stream_subgraphs") in YES)
     cursor = request.headers.get("last-event-id") or FROM_THE_START
     place: Position | Literal["done", "lost"] = Position(run, 0) if run else "done"
     if run and cursor != FROM_THE_START:
@@ -256,8 +257,8 @@ class Asked(NamedTuple):
 
     @property
     def modes(self) -> stream.Modes:
-        modes: stream.Modes = self.submission.body.stream_mode
-        return modes
+        body = self.submission.body
+        return _modes(body.stream_mode, subgraphs=bool(body.stream_subgraphs))
 
     @property
     def stops(self) -> bool:
@@ -479,6 +480,10 @@ def _failure(thread: SavedThread) -> Json | None:
     return snapshot.error_json(**last.error)
 
 
+def _modes(asked: stream.Modes, *, subgraphs: bool) -> stream.Modes:
+    return asked | {stream.SUBGRAPHS} if subgraphs else asked
+
+
 async def _stream(
     request: ApiRequest, run: LoggedRun, modes: stream.Modes, *, stops: bool, **rest: Any
 ) -> ServerSentEvents:
@@ -492,8 +497,9 @@ def _places(run: RunHeader | StreamLost, modes: stream.Modes = stream.ALL_MODES)
     """Name the run and its stream. A client that joins again repeats nothing of what it asked: the
     address says it."""
     place = f"/threads/{run.key.thread_id}/runs/{run.run_id}"
-    query = urlencode([("stream_mode", name) for name in sorted(modes)])
-    told = "" if modes == stream.ALL_MODES else f"?{query}"
+    named = [("stream_mode", name) for name in sorted(modes - {stream.SUBGRAPHS})]
+    subgraphs = [("stream_subgraphs", "1")] if stream.SUBGRAPHS in modes else []
+    told = "" if modes == stream.ALL_MODES else f"?{urlencode(named + subgraphs)}"
     return {"Content-Location": place, "Location": f"{place}/stream{told}"}
 
 

@@ -1,0 +1,140 @@
+"""The tool calls under which models speak: a subagent, a subgraph or a model that a tool calls.
+
+LangGraph names the graph in which something is said, and not the call that runs it. So a callback
+notes the call at work in a context variable, which the tool's body inherits, and marks with it the
+metadata of each model that begins there. Read in langchain-core 1.7.2: a manager hands one
+`metadata` to all handlers, and LangGraph 1.2.22 streams that object with the model's words.
+"""
+
+from collections.abc import Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.messages import AIMessageChunk, BaseMessage
+
+MARK = "turnstream_tool_call"
+_SEPARATOR = "|"
+Namespace = tuple[str, ...]
+CallIds = tuple[str, ...]
+"""The id of a call, behind those of the calls around it, outermost first; each as its model gave
+it. Another subagent of the run may give the same id, so the last alone names no call."""
+
+
+@dataclass(slots=True)
+class _Call:
+    """A call at work. `task` is the namespace of the task that makes it."""
+
+    ids: CallIds
+    task: Namespace
+    outer: "_Call | None"
+    is_over: bool = False
+
+
+_at_work: ContextVar[_Call | None] = ContextVar("turnstream_tool_call", default=None)
+
+
+class CallsAtWork(BaseCallbackHandler):
+    """Knows under which tool call something in a run is said.
+
+    A call that was made without an id has an id of its own here, which no client knows.
+    """
+
+    run_inline = True
+    # Nothing else of a run costs a call of this handler, a word of a model above all.
+    ignore_chain = ignore_llm = ignore_retriever = ignore_retry = True
+
+    def __init__(self) -> None:
+        self._running: dict[UUID, _Call] = {}
+        self._tasks: dict[Namespace, CallIds] = {}
+        """The call of each task that calls tools; empty if there are several."""
+        self._graphs: dict[Namespace, CallIds | None] = {}
+        """The call of each graph whose models have spoken; None: there is none."""
+
+    def on_tool_start(
+        self,
+        serialized: dict[str, Any],
+        input_str: str,
+        *,
+        run_id: UUID,
+        metadata: dict[str, Any] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        del serialized, input_str
+        task = _split((metadata or {}).get("langgraph_checkpoint_ns"))
+        outer, id = _current(), kwargs.get("tool_call_id") or str(run_id)
+        call = _Call((*(outer.ids if outer else ()), id), task, outer)
+        self._running[run_id] = call
+        _at_work.set(call)
+        if task:
+            is_only = self._tasks.get(task, call.ids) == call.ids
+            self._tasks[task] = call.ids if is_only else ()
+
+    def on_tool_end(self, output: Any, *, run_id: UUID, **kwargs: Any) -> None:
+        del output, kwargs
+        self._end(run_id)
+
+    def on_tool_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
+        del error, kwargs
+        self._end(run_id)
+
+    def _end(self, run_id: UUID) -> None:
+        # A context in which a call was begun may be another than that in which it ends.
+        if call := self._running.pop(run_id, None):
+            call.is_over = True
+
+    def on_chat_model_start(
+        self,
+        serialized: dict[str, Any],
+        messages: list[list[BaseMessage]],
+        *,
+        run_id: UUID,
+        metadata: dict[str, Any] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        del serialized, messages, run_id, kwargs
+        call = _current()
+        if call and metadata is not None:
+            metadata[MARK] = call.ids
+            task = _split(metadata.get("langgraph_checkpoint_ns"))
+            graph = task[:-1]
+            if graph[: len(call.task)] == call.task:
+                self._graphs[graph] = call.ids
+
+    def of_message(
+        self, message: BaseMessage, about: Mapping[str, Any], namespace: Namespace
+    ) -> CallIds | None:
+        """The call under which a message of the stream is said; None: under none."""
+        if MARK in about:
+            return tuple(about[MARK])
+        call = self.of_graph(namespace)
+        # A model that speaks when its call is over is not marked, and is no part of the answer.
+        if namespace and call is None and isinstance(message, AIMessageChunk):
+            self._graphs[namespace] = None
+        return call
+
+    def of_graph(self, namespace: Namespace) -> CallIds | None:
+        """The call that runs a graph, empty if it is not known which; None: no call does."""
+        for length in range(len(namespace), 0, -1):
+            around = namespace[:length]
+            if around in self._graphs:
+                # LangGraph numbers the graphs of a task behind the first: `(task, "1")`.
+                is_another = length < len(namespace) and self._tasks.get(around) == ()
+                return () if is_another else self._graphs[around]
+            if around in self._tasks:
+                return self._tasks[around]
+        return None
+
+
+def _current() -> _Call | None:
+    """The innermost call at work in this context."""
+    call = _at_work.get()
+    while call and call.is_over:
+        call = call.outer
+    return call
+
+
+def _split(namespace: Any) -> Namespace:
+    return tuple(namespace.split(_SEPARATOR)) if namespace else ()

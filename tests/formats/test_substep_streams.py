@@ -1,0 +1,90 @@
+"""Substeps as the AI SDK and LangGraph's SDK get them, where a run goes on with a call."""
+
+import json
+from typing import Any
+
+from turnstream.server.formats.ai_sdk.stream import UIMessageStreamEncoder
+from turnstream.server.formats.format import StreamContext
+from turnstream.server.formats.langgraph.stream import ALL_MODES, SUBGRAPHS, LangGraphEncoder
+from turnstream.server.turns.chunks import (
+    ArgsFinish,
+    Chunk,
+    MessageFinish,
+    PartFinish,
+    PartStart,
+    StepChunk,
+    StepFinish,
+    StepStart,
+    Substep,
+    TextDelta,
+    TextPart,
+    ToolCallPart,
+    ToolProgress,
+    ToolSettled,
+    Usage,
+)
+from turnstream.server.turns.messages import AssistantTurn, Step, ToolCall
+
+FINISH = MessageFinish("tool-calls", Usage(0, 0))
+INNER = ToolCall("inner", "look_up", "{}", {})
+OUTER = ToolCall(
+    "outer", "research", "{}", {}, substeps=(Step("s1", (INNER,), namespace=("tools:u",)),)
+)
+CONTEXT = StreamContext("t", "m", (AssistantTurn("m", (Step("a", (OUTER,)),)),))
+SPEAKS: list[StepChunk] = [
+    StepStart("m", "s2"),
+    PartStart("s2", (0,), TextPart()),
+    TextDelta("s2", (0,), "Which?"),
+]
+ENDS: list[StepChunk] = [PartFinish("s2", (0,)), StepFinish("s2", "stop", Usage(0, 0))]
+
+
+def under(call_id: str, chunks: list[StepChunk]) -> list[Chunk]:
+    return [Substep(call_id, chunk) for chunk in chunks]
+
+
+def told(encoder: UIMessageStreamEncoder, chunks: list[Chunk]) -> list[dict[str, Any]]:
+    return [json.loads(payload) for chunk in chunks for payload in encoder.encode(chunk)]
+
+
+def test_a_call_that_waits_again_loses_its_interim_output_before_the_end() -> None:
+    for news in (under("outer", SPEAKS), [ToolProgress("outer", {"half": True})]):
+        events = told(UIMessageStreamEncoder(CONTEXT), [*news, FINISH])
+        *_, again, finish = events
+        assert events[0]["preliminary"]
+        assert (again["type"], again["toolCallId"]) == ("tool-input-available", "outer")
+        assert finish["type"] == "finish"
+
+
+def test_a_call_that_was_settled_does_not_wait_again() -> None:
+    settled = ToolSettled("outer", "result", "found", "r")
+    events = told(UIMessageStreamEncoder(CONTEXT), [*under("outer", SPEAKS), settled, FINISH])
+    assert [event["type"] for event in events[-2:]] == ["tool-output-available", "finish"]
+
+
+def test_the_last_words_before_a_pause_come() -> None:
+    encoder = UIMessageStreamEncoder(StreamContext("t", "m", ()))
+    call: list[Chunk] = [
+        StepStart("m", "a"),
+        PartStart("a", (0,), ToolCallPart("c", "research")),
+        TextDelta("a", (0,), "{}"),
+        ArgsFinish("a", (0,), {}),
+    ]
+    words: list[StepChunk] = [TextDelta("s2", (0,), f"word{number} ") for number in range(100)]
+    events = told(encoder, [*call, *under("c", [*SPEAKS, *words, *ENDS])])
+    outputs = [event["output"] for event in events if event["type"] == "tool-output-available"]
+    assert "word99" in json.dumps(outputs[-1])
+    sizes = [len(json.dumps(output)) for output in outputs]
+    assert sum(sizes) < 10 * sizes[-1]
+
+
+def test_langgraphs_sdk_knows_the_calls_of_subagents_of_earlier_runs() -> None:
+    encoder = LangGraphEncoder(CONTEXT, ALL_MODES | {SUBGRAPHS})
+    chunks = [
+        *under("inner", SPEAKS),
+        Substep("outer", ToolSettled("inner", "result", "facts", "r")),
+    ]
+    events: list[Any] = [event for chunk in chunks for event in encoder.encode(chunk)]
+    names = {event.event for event in events}
+    assert "messages|tools:outer|tools:inner" in names
+    assert "messages|tools:outer" in names

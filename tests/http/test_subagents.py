@@ -1,0 +1,128 @@
+"""A subagent in every format: under its call, live and in the thread, as a setting says."""
+
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.langgraph_reader import named_frames
+from tests.support.protocol_readers import decoded_state
+from tests.support.serving import Client, parse_events, serving, settings
+
+AGENT = """
+from tests.graphs.zoo.model import ReplyingModel
+from tests.graphs.zoo.subagents import agents_as_tools, edit
+
+
+def graph():
+    return agents_as_tools(ReplyingModel(replies=edit))
+"""
+SAID = ["Looking.", "I found facts of moss."]
+Json = dict[str, Any]
+
+
+async def served(folder: Path, **values: Any) -> AsyncIterator[Client]:
+    file = folder / "agent_with_a_subagent.py"
+    file.write_text(AGENT)
+    async with serving(settings(folder / "t.db", graph=f"{file}:graph", **values)) as client:
+        yield client
+
+
+@pytest.fixture
+async def client(tmp_path: Path) -> AsyncIterator[Client]:
+    async for client in served(tmp_path):
+        yield client
+
+
+def texts(parts: list[Json]) -> list[str]:
+    return [part["text"] for part in parts if part["type"] == "text"]
+
+
+async def test_native_streams_it_as_data_and_the_thread_has_it_in_the_call(client: Client) -> None:
+    thread, events = await client.turn({"message": "moss"})
+    items = [item for e in events if e.type == "data" for item in e.data["data"]]
+    told = [item["data"] for item in items if item["name"] == "substep"]
+    words = "".join(one["chunk"].get("textDelta", "") for one in told)
+    assert words == 'Looking.{"topic":"moss"}I found facts of moss.'
+    assert told[0]["chunk"]["agent"] == "researcher"
+    loaded = await client.thread(thread)
+    call = loaded["messages"][-1]["parts"][0]
+    assert [text for step in call["messages"] for text in texts(step["parts"])] == SAID
+    assert {step["agent"] for step in call["messages"]} == {"researcher"}
+    assert {one["tool_call_id"] for one in told} == {call["toolCallId"]}
+    export = json.loads((await client.http.get("/export")).text)
+    assert export["messages"] == loaded["messages"]
+    await client.http.delete(f"/threads/{thread}")
+
+
+async def test_assistant_uis_state_has_its_messages_by_the_call(client: Client) -> None:
+    message = {"role": "user", "parts": [{"type": "text", "text": "moss"}]}
+    body = {"commands": [{"type": "add-message", "message": message}], "state": {}}
+    answer = await client.http.post("/chat", json=body)
+    said = [json.dumps(e.data) for e in parse_events(answer.content) if isinstance(e.data, dict)]
+    state = decoded_state({}, said)
+    call = state["messages"][1]["tool_calls"][0]
+    told = [one for one in state["substeps"][call["id"]] if one["type"] == "ai"]
+    assert [one["content"] for one in told] == SAID
+
+
+async def test_the_ai_sdk_has_it_as_interim_outputs_which_the_tools_own_replaces(
+    client: Client,
+) -> None:
+    said = [{"type": "text", "text": "moss"}]
+    body = {"id": "t1", "messages": [{"id": "u1", "role": "user", "parts": said}]}
+    answer = await client.http.post("/chat", json=body)
+    events = [e.data for e in parse_events(answer.content) if isinstance(e.data, dict)]
+    outputs = [event for event in events if event["type"] == "tool-output-available"]
+    *interim, last = outputs
+    assert all(one["preliminary"] for one in interim)
+    assert "preliminary" not in last
+    assert last["output"] == SAID[1]
+    sizes = [len(json.dumps(one)) for one in interim]
+    assert sizes == sorted(sizes)
+    assert texts(interim[-1]["output"]["parts"])[0] == SAID[0]
+
+
+async def test_langgraphs_sdk_has_it_under_its_namespace_if_it_asks(client: Client) -> None:
+    body = {
+        "assistant_id": "agent_with_a_subagent",
+        "input": {"messages": [{"role": "user", "content": "moss"}]},
+    }
+    events = {}
+    for asked in (True, False):
+        sent = {**body, "stream_subgraphs": asked}
+        answer = await client.http.post("/langgraph/runs/stream", json=sent)
+        assert answer.status_code == 200, answer.text
+        events[asked] = named_frames(answer.content)
+    assert not [one for one in events[False] if "|" in one.event]
+    told = [one for one in events[True] if one.event.startswith("messages|tools:")]
+    chunks = [one.data[0] for one in told if one.data[0]["type"] == "AIMessageChunk"]
+    words = "".join(str(chunk["content"]) for chunk in chunks)
+    assert words == "".join(SAID)
+    assert {one.data[1]["lc_agent_name"] for one in told if "lc_agent_name" in one.data[1]} == {
+        "researcher"
+    }
+    updates = [one for one in events[True] if one.event.startswith("updates|tools:")]
+    assert len(updates) == 3  # two messages and a result
+
+
+async def test_ag_ui_shows_the_call_alone(client: Client) -> None:
+    message = {"id": "u1", "role": "user", "content": "moss"}
+    body = {"threadId": "t1", "runId": "r1", "messages": [message], "tools": [], "context": []}
+    answer = await client.http.post("/ag-ui", json={**body, "state": {}, "forwardedProps": {}})
+    events = [e.data for e in parse_events(answer.content) if isinstance(e.data, dict)]
+    words = "".join(one["delta"] for one in events if one["type"] == "TEXT_MESSAGE_CONTENT")
+    assert words == f"Written: {SAID[1]}"
+    assert events[-1]["type"] == "RUN_FINISHED"
+
+
+@pytest.mark.parametrize("values", [{"substeps": "hide"}, {"undeclared_results": "hide"}])
+async def test_it_is_hidden_by_its_setting_or_with_the_results(
+    tmp_path: Path, values: dict[str, Any]
+) -> None:
+    async for client in served(tmp_path, **values):
+        thread, events = await client.turn({"message": "moss"})
+        assert not [e for e in events if "substep" in json.dumps(e.data)]
+        assert "messages" not in (await client.thread(thread))["messages"][-1]["parts"][0]

@@ -1,0 +1,306 @@
+"""What runs under a tool call: a subagent's words stay there, however its run ends."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain.agents import create_agent
+from langchain.agents.middleware import PIIMiddleware
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
+
+from tests.graphs.zoo.animal import Animal
+from tests.graphs.zoo.model import Gate, ReplyingModel
+from tests.graphs.zoo.served import Home, served
+from tests.graphs.zoo.subagents import ANIMALS, edit, look_up, research
+from tests.support import chunk_grammar
+from tests.support.backend import backend, chunks_of, key_of, message
+from tests.support.served_run import STATE, ended, serve_run
+from tests.support.waiting import eventually
+from turnstream.server.runs import kept_words
+from turnstream.server.runs.substeps import ends_of_substeps
+from turnstream.server.storage.interfaces import StorageUnavailable
+from turnstream.server.turns.chunks import StepStart, StepWithdrawn, Substep
+from turnstream.server.turns.messages import AssistantTurn, Text, ToolCall, Turn
+from turnstream.server.turns.requests import TurnRequest
+
+EDITOR = ANIMALS[0]
+CONTINUE = TurnRequest(continue_=True)
+IN_A_SUBAGENT = 12
+"""A delta of a subagent: it waits there while it speaks."""
+
+
+@pytest.fixture(params=ANIMALS, ids=lambda animal: animal.name)
+def animal(request: pytest.FixtureRequest) -> Animal:
+    found: Animal = request.param
+    return found
+
+
+async def stands_in_a_subagent(home: Home) -> TurnRequest:
+    home.model.gate = Gate(IN_A_SUBAGENT)
+    return home.request
+
+
+async def test_no_word_of_a_subagent_is_one_of_the_answer(tmp_path: Path, animal: Animal) -> None:
+    async with served(tmp_path / "t.db", animal) as home:
+        chunks = [chunk for run in await home.turn() for chunk in run.chunks]
+        messages = await home.inside.messages()
+        steps = [chunk.step_id for chunk in chunks if isinstance(chunk, StepStart)]
+        assert steps == [message.id for message in messages if message.type == "ai"]
+        assert not [chunk for chunk in chunks if isinstance(chunk, StepWithdrawn)]
+
+
+async def test_a_stop_in_a_subagent_leaves_none_of_its_words_in_the_thread(tmp_path: Path) -> None:
+    async with served(tmp_path / "t.db", EDITOR) as home:
+        run = await home.inside.start(await stands_in_a_subagent(home))
+        await home.model.gate.reached.wait()
+        await home.inside.stop()
+        home.model.gate.open()
+        stopped = await ended(home.inside, run)
+        stopped.check_chunks()
+        asked, first, second = (await home.inside.messages())[1:]
+        assert [asked.type, first.type, second.type] == ["ai", "tool", "tool"]
+        *_, last = await home.turn()
+        assert last.reason == "stop"
+
+
+async def test_a_crash_in_a_subagent_leaves_none_of_its_words_in_the_thread(tmp_path: Path) -> None:
+    path = tmp_path / "t.db"
+    async with served(path, EDITOR) as before:
+        await before.inside.start(await stands_in_a_subagent(before))
+        await before.model.gate.reached.wait()
+        async with served(path, EDITOR, crashed=True) as after:
+            assert [message.type for message in await after.inside.messages()] == ["human", "ai"]
+            continued = await after.inside.start(CONTINUE)
+            await chunks_of(continued)
+            assert [m.type for m in await after.inside.messages()][2:] == ["tool", "tool", "ai"]
+        await before.inside.stop()
+
+
+class SameIds(ReplyingModel):
+    """Numbers the calls of each message from the same id on, as some servers do."""
+
+    def _deltas(self, prompt: list[BaseMessage], bound: dict[str, Any]) -> list[AIMessageChunk]:
+        deltas = super()._deltas(prompt, bound)
+        for delta in deltas:
+            for chunk in delta.tool_call_chunks:
+                chunk["id"] = chunk["id"] and f"call_{chunk['index']}"
+        return deltas
+
+
+def calls_of(turns: Sequence[Turn]) -> list[ToolCall]:
+    parts = [p for turn in turns if isinstance(turn, AssistantTurn) for p in turn.parts]
+    return [part for part in parts if isinstance(part, ToolCall)]
+
+
+def words(call: ToolCall) -> list[str]:
+    """What was said under a call, and what was called and answered, at any depth."""
+    found: list[str] = []
+    for step in call.substeps:
+        for part in step.parts:
+            if isinstance(part, ToolCall):
+                found += [f"[{part.tool_name}]", *words(part), str(part.end)]
+            elif isinstance(part, Text):
+                found.append(part.text)
+    return found
+
+
+async def test_two_subagents_at_once_stay_under_their_calls(tmp_path: Path) -> None:
+    for animal in ANIMALS[:2]:
+        async with served(tmp_path / f"{animal.name}.db", animal) as home:
+            (run,) = await home.turn()
+            moss, fern = calls_of(run.kept)
+            for call, topic in ((moss, "moss"), (fern, "fern")):
+                assert words(call) == [
+                    "Looking.",
+                    "[look_up]",
+                    "result",
+                    f"I found facts of {topic}.",
+                ]
+                assert {step.agent for step in call.substeps} == {"researcher"}
+                assert all(step.namespace[0].startswith("tools:") for step in call.substeps)
+
+
+async def test_a_subagent_of_a_subagent_stands_under_its_call(tmp_path: Path) -> None:
+    async with served(tmp_path / "t.db", ANIMALS[2]) as home:
+        (run,) = await home.turn()
+        (asked,) = calls_of(run.kept)
+        assert words(asked) == [
+            "[research]",
+            *("Looking.", "[look_up]", "result", "I found facts of moss."),
+            "result",
+            "Written: I found facts of moss.",
+        ]
+        assert [step.agent for step in asked.substeps] == ["chief", "chief"]
+
+
+async def test_subagents_may_give_their_calls_the_same_ids(tmp_path: Path) -> None:
+    for animal in (*ANIMALS[:2], ANIMALS[2], ANIMALS[3]):
+        async with (
+            served(tmp_path / f"{animal.name}.db", animal) as apart,
+            served(
+                tmp_path / f"{animal.name}2.db", animal, SameIds(replies=animal.replies)
+            ) as same,
+        ):
+            *_, expected = await apart.turn()
+            for run in (runs := await same.turn()):
+                run.check_chunks()
+            calls = calls_of(runs[-1].kept)
+            assert [words(call) for call in calls] == [*map(words, calls_of(expected.kept))]
+
+
+def redacting(model: BaseChatModel) -> Any:
+    middleware: Any = PIIMiddleware("email", strategy="redact", apply_to_output=True)
+    agent = create_agent(model, tools=[look_up], middleware=[middleware], name="researcher")
+    return create_agent(model, tools=[research(agent)], name="editor")
+
+
+def tell_an_address(prompt: Sequence[BaseMessage], tools: Sequence[str]) -> str | AIMessage:
+    said = edit(prompt, tools)
+    return said.replace("facts of", "ann@moss.example,") if isinstance(said, str) else said
+
+
+async def test_what_a_subagent_redacts_is_redacted_under_its_call(tmp_path: Path) -> None:
+    animal = replace(EDITOR, graph=redacting, replies=tell_an_address, prompt="moss")
+    async with served(tmp_path / "t.db", animal) as home:
+        (run,) = await home.turn()
+        run.check_chunks()
+        (call,) = calls_of(run.kept)
+        assert words(call)[-1] == "I found [REDACTED_EMAIL], moss."
+        assert call.substeps_cut == 0
+        rows = await home.inside.store.substeps(key_of(), [call.tool_call_id])
+        assert "ann@" not in str(rows)
+        await run.check_format(STATE)
+
+
+async def test_an_answer_stands_though_its_last_substeps_are_not_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fail(*_: Any) -> None:
+        raise StorageUnavailable("storage_full")
+
+    async with served(tmp_path / "t.db", ANIMALS[3]) as home:
+        monkeypatch.setattr(home.inside.store, "put_substeps", fail)
+        run = await serve_run(home.inside, home.request)
+        assert run.reason == "tool-calls"
+
+
+async def test_steps_before_and_after_a_question_stand_under_its_call(tmp_path: Path) -> None:
+    async with served(tmp_path / "t.db", ANIMALS[3]) as home:
+        asking, going_on = await home.turn()
+        assert words(*calls_of(asking.kept)) == ["[ask_user]", "None"]
+        assert words(*calls_of(going_on.kept)) == ["[ask_user]", "result", "It is green."]
+
+
+async def test_a_model_in_a_tool_speaks_under_the_call(tmp_path: Path) -> None:
+    async with served(tmp_path / "t.db", ANIMALS[4]) as home:
+        (run,) = await home.turn()
+        assert [words(call) for call in calls_of(run.kept)] == [["house"]]
+
+
+async def test_a_stop_keeps_what_the_subagent_has_said_under_its_call(tmp_path: Path) -> None:
+    async with served(tmp_path / "t.db", EDITOR) as home:
+        run = await home.inside.start(await stands_in_a_subagent(home))
+        await home.model.gate.reached.wait()
+        await home.inside.stop()
+        home.model.gate.open()
+        stopped = await ended(home.inside, run)
+        stopped.check_chunks()
+        calls = calls_of(stopped.kept)
+        assert [call.end for call in calls] == ["cancelled", "cancelled"]
+        # The other may not have begun to speak.
+        assert "Looking." in [word for call in calls for word in words(call)[:1]]
+
+
+async def both_have_spoken(home: Home) -> bool:
+    """Check that words of both subagents are on disk."""
+    ids = [call["id"] for call in (await home.inside.messages())[-1].tool_calls]  # type: ignore[attr-defined]
+    rows = await home.inside.store.substeps(key_of(), ids)
+    return len([row for row in rows if "Looking." in str(row.body)]) == len(ids) == 2
+
+
+async def test_a_crash_leaves_what_was_kept_and_the_call_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "t.db"
+    monkeypatch.setattr(kept_words, "KEEP_SECONDS", 0)
+    async with served(path, EDITOR) as before:
+        await before.inside.start(await stands_in_a_subagent(before))
+        await before.model.gate.reached.wait()
+        await eventually(partial(both_have_spoken, before))
+        async with served(path, EDITOR, crashed=True) as after:
+            left = calls_of(await after.inside.turns())
+            assert [words(call)[:1] for call in left] == [["Looking."]] * 2
+            continued = await ended(after.inside, await after.inside.start(CONTINUE))
+            continued.check_chunks()
+            assert [call.end for call in calls_of(continued.kept)] == ["result", "result"]
+            found = [words(call)[-1] for call in calls_of(continued.kept)]
+            assert found == ["I found facts of moss.", "I found facts of fern."]
+        await before.inside.stop()
+
+
+async def test_what_the_log_of_a_lost_run_tells_is_kept(tmp_path: Path) -> None:
+    async with served(tmp_path / "t.db", ANIMALS[3]) as home:
+        _, run = await home.turn()
+        store, calls = home.inside.store, calls_of(run.kept)
+        kept = await store.substeps(key_of(), [call.tool_call_id for call in calls])
+        gone = [replace(row, body=None) for row in kept if row.run_id == run.run.header.run_id]
+        assert 0 < len(gone) < len(kept)
+        await store.put_substeps(key_of(), run.run.header.run_id, gone)
+        await home.inside.checkpoints.keep_told_substeps(
+            run.run.header, run.chunks, [call.tool_call_id for call in calls]
+        )
+        assert await store.substeps(key_of(), [call.tool_call_id for call in calls]) == kept
+
+
+async def test_a_log_that_breaks_off_in_a_subagent_is_ended(tmp_path: Path) -> None:
+    async with served(tmp_path / "t.db", EDITOR) as home:
+        (run,) = await home.turn()
+        for length in range(len(run.chunks)):
+            told = [chunk for chunk in run.chunks[:length] if isinstance(chunk, Substep)]
+            reader = chunk_grammar.reader_of([*told, *ends_of_substeps(told)])
+            assert not any(under.steps or under.parts for under in reader.under.values())
+
+
+async def test_the_oldest_substeps_are_cut_for_whoever_reads_the_stream_or_the_thread(
+    tmp_path: Path,
+) -> None:
+    async with served(tmp_path / "t.db", EDITOR, substeps_bytes=250) as home:
+        (run,) = await home.turn()
+        run.check_chunks()
+        for call, topic in zip(calls_of(run.kept), ("moss", "fern"), strict=True):
+            assert words(call) == [f"I found facts of {topic}."]
+            assert call.substeps_cut == 1
+
+
+async def test_where_substeps_are_hidden_they_are_neither_told_nor_kept(tmp_path: Path) -> None:
+    async with served(tmp_path / "t.db", EDITOR, substeps_bytes=0) as home:
+        (run,) = await home.turn()
+        calls = calls_of(run.kept)
+        assert not any(isinstance(chunk, Substep) for chunk in run.chunks)
+        assert not await home.inside.store.substeps(key_of(), [c.tool_call_id for c in calls])
+
+
+async def test_calls_of_a_subagent_are_recorded_though_clients_do_not_see_them(
+    tmp_path: Path,
+) -> None:
+    model = EDITOR.model()
+    build: Any = lambda model, *_, **__: EDITOR.graph(model)  # noqa: E731
+    async with backend(tmp_path / "t.db", model, build=build, audits=True) as inside:
+        chunks = await inside.turn(message(EDITOR.prompt))
+        assert not any(isinstance(chunk, Substep) for chunk in chunks)
+        records = [one for one in await inside.recorded() if one.event == "tool_call"]
+        names = sorted(str(one.name) for one in records)
+        assert names == ["look_up", "look_up", "research", "research"]
+
+
+async def test_a_deleted_thread_leaves_no_substeps(tmp_path: Path) -> None:
+    async with served(tmp_path / "t.db", EDITOR) as home:
+        (run,) = await home.turn()
+        ids = [call.tool_call_id for call in calls_of(run.kept)]
+        assert await home.inside.store.substeps(key_of(), ids)
+        await home.inside.runs.delete(key_of())
+        assert not await home.inside.store.substeps(key_of(), ids)
