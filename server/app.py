@@ -349,6 +349,7 @@ def _run_settings(settings: Settings) -> RunSettings:
         max_live=settings.max_live_runs,
         max_new_threads=settings.max_new_threads,
         max_thread_bytes=settings.max_thread_bytes,
+        max_queued_requests=settings.max_queued_requests,
         approval_seconds=settings.approval_seconds,
         client_values=settings.client_context,
         system_prompt=settings.system_prompt,

@@ -47,7 +47,7 @@ GROUPS: Mapping[str, Sequence[str]] = {
     "Runs and streams": (
         *("max_steps", "max_run_seconds", "max_run_bytes", "max_message_bytes", "max_state_bytes"),
         *("unread_seconds", "run_retention_seconds", "max_retained_bytes", "max_live_runs"),
-        *("max_open_streams", "max_new_threads"),
+        *("max_queued_requests", "max_open_streams", "max_new_threads"),
     ),
     "Requests": (
         *("max_message_chars", "max_images", "max_image_bytes", "max_thread_bytes"),

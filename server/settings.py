@@ -147,6 +147,9 @@ class Settings(ModelSettings, StorageSettings):
     max_thread_bytes: PositiveInt = Field(
         50_000_000, description="bytes of a thread's texts and images; a longer one takes no more"
     )
+    max_queued_requests: PositiveInt = Field(
+        20, description="requests that wait for their turn on one thread"
+    )
     max_live_runs: PositiveInt = Field(200, description="live runs of the process")
     max_open_streams: PositiveInt = Field(2_000, description="open event streams of the process")
     max_new_threads: PositiveInt = Field(600, description="new threads a minute, of the process")

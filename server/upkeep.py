@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from turnstream.server.runs.due_deletions import open_due_deletions
+from turnstream.server.runs.queue import open_queue
 from turnstream.server.runs.retention import open_retention
 from turnstream.server.runs.runs import Runs
 from turnstream.server.runs.sweep import open_sweep
@@ -16,6 +17,7 @@ async def upkeep(settings: Settings, store: ServerStore, runs: Runs) -> AsyncIte
     deletions = runs.deletions
     async with (
         open_sweep(runs.others),
+        open_queue(runs.queue),
         open_retention(store, deletions.delete_idle, settings.thread_retention_days),
         open_due_deletions(store, deletions.forget_hidden, deletions.hidden),
     ):

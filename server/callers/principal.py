@@ -9,10 +9,10 @@ from turnstream.tools.strict_json import clean_text
 
 MAX_ID_CHARS = 255
 
-Method = Literal["off", "key", "token", "proxy", "function", "approval"]
+Method = Literal["off", "key", "token", "proxy", "function", "approval", "queue"]
 """The way in which a caller was recognised: authentication is off; an API key; a JWT; headers of a
 trusted proxy; a function of the user's own. Or another person, who may do so, has approved a call
-of theirs."""
+of theirs; or a request of theirs has waited for its turn."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,8 +66,12 @@ class OfGraph(Values):
     on_interrupt: (
         Annotated[Literal["discard", "reject"], Otherwise("invalid_on_interrupt")] | None
     ) = Field(None, description="What a new message does to an open interrupt.")
-    on_busy: Annotated[Literal["reject", "stop"], Otherwise("invalid_on_busy")] | None = Field(
-        None, description="What a live run of the thread means: a 409, or its end."
+    on_busy: Annotated[Literal["reject", "stop", "queue"], Otherwise("invalid_on_busy")] | None = (
+        Field(
+            None,
+            description="What a live run of the thread means: a 409, its end, or that the request "
+            "waits for its turn.",
+        )
     )
     must_exist: bool | None = Field(
         None, description="Answer 404 if there is no such thread, rather than begin it."

@@ -5,7 +5,7 @@ import heapq
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, NotRequired
+from typing import Annotated, Any, NotRequired
 
 from starlette.endpoints import HTTPEndpoint
 from starlette.responses import JSONResponse, Response
@@ -20,6 +20,7 @@ from turnstream.server.formats import (
 )
 from turnstream.server.formats.format import StreamContext, View
 from turnstream.server.http.cursors import position
+from turnstream.server.http.event_streams import EventStream
 from turnstream.server.http.operations import (
     EVENTS,
     JSON,
@@ -29,11 +30,13 @@ from turnstream.server.http.operations import (
     Parameter,
     one_of,
     refer,
+    says,
 )
 from turnstream.server.http.problems import Problem, unknown_thread
 from turnstream.server.http.sse_response import ServerSentEvents
 from turnstream.server.http.state import ApiRequest, owner, principal, rights, thread_key
 from turnstream.server.runs.lives import StreamLost
+from turnstream.server.runs.queue import QueuedRun
 from turnstream.server.runs.reader import LoggedRun
 from turnstream.server.storage.interfaces import StorageUnavailable, ThreadRunState
 from turnstream.server.turns.header import ThreadKey
@@ -43,9 +46,11 @@ from turnstream.server.turns.requests import AttachRequest, IdempotencyKey, Inva
 MAX_KEY_CHARS = 255
 IGNORED, MAX_IGNORED, MAX_IGNORED_CHARS = "X-Turnstream-Ignored", 20, 48
 """The header that names keys of the body without an effect: so many, each shortened."""
+PLACE = "X-Queue-Place"
+"""The header that says how many runs begin ahead, and this one: 1 is the next."""
 EXPOSED_HEADERS = (
     *("X-Thread-Id", "X-Run-Id", "X-Previous-Run-Id", "X-Message-Id"),
-    *("Location", "Content-Location", IGNORED, "X-Pagination-Next"),
+    *("Location", "Content-Location", IGNORED, "X-Pagination-Next", PLACE),
 )
 """Headers of an answer that a page of another origin may read."""
 
@@ -55,6 +60,7 @@ class AcceptedJson(TypedDict):
     run_id: str
     stream_url: NotRequired[str]
     thread_url: NotRequired[str]
+    queue_place: NotRequired[Annotated[int, says("The run waits; 1: it is the next one.")]]
 
 
 class StoppedJson(TypedDict):
@@ -79,23 +85,24 @@ _EVENTS = {
     "is `end` or `error`.",
 }
 STREAM = Answer(
-    "The run as an event stream.",
+    "The run as an event stream. That of a run that waits for its turn begins with the run.",
     _EVENTS,
     EVENTS,
-    may_have=(*RUN_HEADERS, "Location", IGNORED),
+    may_have=(*RUN_HEADERS, "Location", IGNORED, PLACE),
 )
 ACCEPTED = Answer(
     "With `Prefer: respond-async`: where the stream of the run is; where its thread is, if it has "
     "no stream.",
     AcceptedJson,
     headers=("X-Thread-Id", "X-Run-Id", "Location", "Preference-Applied"),
-    may_have=("X-Message-Id", "X-Previous-Run-Id", IGNORED),
+    may_have=("X-Message-Id", "X-Previous-Run-Id", IGNORED, PLACE),
 )
 PROTOCOL = Parameter(
     "The wire format of the answer, in place of the body's own.", refer("Protocol")
 )
 _ON_BUSY = Parameter(
-    "The effect of a live run of the thread: a 409, or its end.", one_of(["reject", "stop"])
+    "The effect of a live run of the thread: a 409, its end, or that the request waits.",
+    one_of(["reject", "stop", "queue"]),
 )
 _KEY = Parameter(
     "Makes a retry safe: the same key and body attach to the same run.",
@@ -138,11 +145,16 @@ class Chat(HTTPEndpoint):
                 "trigger": "submit-message",
                 "messages": [{"id": "m1", "role": "user", **_HELLO}],
             },
+            "a message that may wait": {"message": "Hello", "on_busy": "queue"},
             "a run that is read elsewhere": {"message": "Hello"},
         },
     )
     async def post(self, request: ApiRequest) -> Response:
-        """Start a run and stream it."""
+        """Start a run and stream it.
+
+        With `on_busy: queue` a message to a thread that has a live run waits for its turn. It is
+        kept when the status is sent; the stream begins with the run.
+        """
         state, query = request.state, request.query_params
         read = partial(
             request.state["formats"].parse,
@@ -160,9 +172,13 @@ class Chat(HTTPEndpoint):
         if not detached:
             state["streams"].check(rights(request))  # before the run begins: it would go on unseen
         try:
-            run = await state["runs"].start(
+            run = await state["runs"].start_or_queue(
                 principal(request), turn.request, turn.wire_format.name, key
             )
+            if isinstance(run, QueuedRun):
+                if detached:
+                    return _accepted_later(run, ignored)
+                return stream_queued(request, run, turn.wire_format, turn.view, headers=ignored)
             graph = state["graphs"].checkpoints(run.header.graph).attached
             if turn.request.app_context and not graph.takes_app_context:
                 ignored = ignored_header([*turn.ignored, "context"])
@@ -220,7 +236,15 @@ class ChatStream(HTTPEndpoint):
         if place == "done":
             return _nothing()
         if place == "lost":
-            return request.state["streams"].cursor_lost(asked or DEFAULT)
+            queued = await request.state["runs"].queue.find(key, cursor.partition(":")[0])
+            if queued:
+                format = asked or request.state["formats"].wire_format(queued.wire_format)
+                return stream_queued(request, queued, format, replay=True)
+            place = await position(reader, key, cursor)  # It may have begun between the two looks.
+            if place == "done":
+                return _nothing()
+            if place == "lost":
+                return request.state["streams"].cursor_lost(asked or DEFAULT)
         format = asked or _own_format(request, place.run)
         return await stream_run(request, place.run, format, after=place.after, replay=True)
 
@@ -289,6 +313,50 @@ async def stream_run(
 ) -> ServerSentEvents:
     """A run for one reader, from behind its `after`-th event; `left` is called if the reader leaves
     before the end. Raises Problem, LimitExceeded."""
+    stream = await _opened(request, run, format, view, after=after, replay=replay)
+    return stream.response(
+        {**run_headers(run), **(headers or {})},
+        expires_at=principal(request).expires_at,
+        left=left,
+    )
+
+
+def stream_queued(
+    request: ApiRequest,
+    queued: QueuedRun,
+    format: WireFormat,
+    view: View = None,
+    *,
+    replay: bool = False,
+    headers: Mapping[str, str] | None = None,
+    left: Callable[[], None] | None = None,
+) -> ServerSentEvents:
+    """The same of a run that waits for its turn: the stream begins with it. Raises Problem,
+    LimitExceeded."""
+
+    async def opened(run: LoggedRun) -> EventStream:
+        return await _opened(request, run, format, view, after=0, replay=replay)
+
+    return request.state["streams"].later(
+        partial(request.state["runs"].queue.begun, queued),
+        opened,
+        format,
+        rights(request),
+        {**queue_headers(queued), **(headers or {})},
+        expires_at=principal(request).expires_at,
+        left=left,
+    )
+
+
+async def _opened(
+    request: ApiRequest,
+    run: LoggedRun,
+    format: WireFormat,
+    view: View,
+    *,
+    after: int,
+    replay: bool,
+) -> EventStream:
     header, reader = run.header, request.state["reader"]
 
     async def context() -> StreamContext:
@@ -296,14 +364,10 @@ async def stream_run(
         turns, state = await reader.before(header) if needed else ((), None)
         return StreamContext(header.key.thread_id, header.message_id, turns, header.run_id, state)
 
-    stream = await request.state["streams"].open(
+    stream: EventStream = await request.state["streams"].open(
         run, format, view, context, rights(request), after=after, replay=replay
     )
-    return stream.response(
-        {**run_headers(run), **(headers or {})},
-        expires_at=principal(request).expires_at,
-        left=left,
-    )
+    return stream
 
 
 def _own_format(request: ApiRequest, run: LoggedRun) -> WireFormat:
@@ -321,10 +385,36 @@ def run_headers(run: LoggedRun) -> dict[str, str]:
     return {**ids, "X-Previous-Run-Id": header.follows} if header.follows else ids
 
 
+def queue_headers(queued: QueuedRun) -> dict[str, str]:
+    ids = {"X-Thread-Id": queued.key.thread_id, "X-Run-Id": queued.run_id, PLACE: str(queued.place)}
+    return {**ids, "X-Message-Id": queued.message_id} if queued.message_id else ids
+
+
+def first_event_url(thread_id: str, run_id: str) -> str:
+    """The stream of a run from its first event. The cursor is the one before that: it holds when
+    the run has already ended, and when it has not begun."""
+    return f"/chat/{thread_id}/stream?last_event_id={run_id}:0"
+
+
+def _accepted_later(queued: QueuedRun, ignored: Mapping[str, str]) -> Response:
+    thread_id, run_id = queued.key.thread_id, queued.run_id
+    location = first_event_url(thread_id, run_id)
+    place = AcceptedJson(thread_id=thread_id, run_id=run_id, stream_url=location)
+    return JSONResponse(
+        {**place, "queue_place": queued.place},
+        202,
+        headers={
+            **queue_headers(queued),
+            "Location": location,
+            "Preference-Applied": "respond-async",
+            **ignored,
+        },
+    )
+
+
 def _accepted(run: LoggedRun, ignored: Mapping[str, str]) -> Response:
-    """The cursor is the one before the first event: it holds when the run has already ended."""
     thread_id, run_id = run.header.key.thread_id, run.header.run_id
-    location = f"/chat/{thread_id}/stream?last_event_id={run_id}:0"
+    location = first_event_url(thread_id, run_id)
     return JSONResponse(
         AcceptedJson(thread_id=thread_id, run_id=run_id, stream_url=location),
         202,

@@ -21,18 +21,22 @@ from weakref import WeakKeyDictionary
 
 from starlette.responses import Response
 
-from turnstream.server.callers.rights import Rights
+from turnstream.server.callers.rights import LimitExceeded, Rights
 from turnstream.server.formats import WireFormat
 from turnstream.server.formats.format import Encoder, NamedEvent, StreamContext, View
 from turnstream.server.http.byte_budget import ByteBudget
 from turnstream.server.http.cursors import LOST
-from turnstream.server.http.problems import limit_reached
+from turnstream.server.http.problems import Problem, limit_reached
 from turnstream.server.http.sse_response import JSON_PING, ServerSentEvents
 from turnstream.server.http.unread import counted, joined
+from turnstream.server.runs.lives import StreamLost
 from turnstream.server.runs.reader import LoggedRun
+from turnstream.server.runs.shutdown import ShuttingDown
+from turnstream.server.storage.interfaces import StorageUnavailable
 from turnstream.server.storage.run_logs import Batch, RunLog
 from turnstream.server.turns.chunks import Chunk, Done, Error
 from turnstream.server.turns.codec import Unknown
+from turnstream.server.turns.requests import InvalidRequest
 from turnstream.tools.threads import beside_loop
 
 JSON = "application/json"
@@ -199,7 +203,11 @@ class EventStreams:
 
         async def whole() -> AsyncIterator[bytes]:
             yield JSON_PING  # The headers go with it: they say where to wait again.
-            data = await body()
+            try:
+                data = await body()
+            except ShuttingDown:
+                await response.stay_unfinished()
+                return
             with self.unread.holding(counted(data), place.reader, is_refusable=False):
                 yield data
 
@@ -208,6 +216,49 @@ class EventStreams:
         )
         response.ping_bytes = JSON_PING
         response.expires_at, response.closed, response.left = expires_at, place.free, left
+        return response
+
+    def later(
+        self,
+        begun: Callable[[], Awaitable[LoggedRun]],
+        opened: Callable[[LoggedRun], Awaitable["EventStream"]],
+        format: WireFormat,
+        rights: Rights,
+        headers: Mapping[str, str],
+        *,
+        expires_at: float | None = None,
+        left: Callable[[], None] | None = None,
+    ) -> ServerSentEvents:
+        """Respond with a stream whose run begins later; until then, pings keep the connection open.
+        It counts as an open stream all the time. If the run does not begin, an error says why.
+        Raises Problem, LimitExceeded."""
+        self.check(rights)
+        place = Place(self._open, rights.principal.id)
+        closing = [place.free]
+
+        async def events() -> AsyncIterator[bytes]:
+            try:
+                run = await begun()
+                place.free()
+                stream = await opened(run)
+            except InvalidRequest as refused:
+                yield _failed(format, refused.code, refused.message, None)
+            except (StreamLost, Problem, LimitExceeded, StorageUnavailable):
+                yield _lost(format)
+            except ShuttingDown:
+                await response.stay_unfinished()
+            else:
+                closing.append(stream.close)
+                async with aclosing(stream.events()) as frames:
+                    async for data in frames:
+                        yield data
+
+        def close() -> None:
+            for each in closing:
+                each()
+
+        response = _respond(events(), format, headers, self.ping_seconds, expires_at)
+        response.closed, response.left = close, left
         return response
 
     def cursor_lost(self, format: WireFormat, headers: Mapping[str, str] = NO_HEADERS) -> Response:
@@ -250,16 +301,16 @@ class EventStream:
         """Respond with the stream, which breaks off when the reader's credentials expire, at a Unix
         time. `left` is called if the reader leaves before the end."""
         ping = self.streams.ping_seconds
-        response = _respond(self._events(), self.format, headers, ping, expires_at)
-        response.closed = self._close
+        response = _respond(self.events(), self.format, headers, ping, expires_at)
+        response.closed = self.close
         response.left = left
         return response
 
-    def _close(self) -> None:
+    def close(self) -> None:
         self._room.close()
         self.place.free()
 
-    async def _events(self) -> AsyncIterator[bytes]:
+    async def events(self) -> AsyncGenerator[bytes]:
         async with self.streams.reading(self.log):
             if self._prologue:
                 yield self._prologue.pop()
@@ -277,9 +328,14 @@ class EventStream:
 
 
 def _lost(format: WireFormat) -> bytes:
+    return _failed(format, "cursor_lost", CURSOR_LOST, LOST)
+
+
+def _failed(format: WireFormat, code: str, message: str, event_id: str | None) -> bytes:
+    """The events of a stream that has nothing of its run."""
     encoder = format.encoder(StreamContext("", ""), None)
-    chunks: tuple[Chunk, ...] = (Error("cursor_lost", CURSOR_LOST, None), Done())
-    return b"".join(frame(encoder.encode(chunk), LOST) for chunk in chunks)
+    chunks: tuple[Chunk, ...] = (Error(code, message, None), Done())
+    return b"".join(frame(encoder.encode(chunk), event_id) for chunk in chunks)
 
 
 def _respond(

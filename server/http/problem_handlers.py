@@ -32,6 +32,7 @@ from turnstream.server.runs.hooks import GuardFailed
 from turnstream.server.runs.shutdown import ShuttingDown
 from turnstream.server.runs.thread_version import ThreadChanged, UnknownThread
 from turnstream.server.storage.interfaces import StorageFault, StorageUnavailable
+from turnstream.server.storage.queued_requests import QueueFull
 from turnstream.server.turns.requests import InvalidRequest
 
 logger = logging.getLogger(__name__)
@@ -67,6 +68,11 @@ async def _busy(_request: Request, error: Exception) -> Response:
         stream_url=f"{address}/stream",
         stop_url=f"{address}/stop",
     ).response()
+
+
+async def _queue_full(_request: Request, error: Exception) -> Response:
+    assert isinstance(error, QueueFull)
+    return problem("queue_full", limit="MAX_QUEUED_REQUESTS", value=error.limit).response()
 
 
 async def _unknown_thread(_request: Request, error: Exception) -> Response:
@@ -162,6 +168,7 @@ HANDLERS: dict[Any, Handler] = {
     Problem: _problem,
     InvalidRequest: _invalid,
     RunInProgress: _busy,
+    QueueFull: _queue_full,
     UnknownThread: _unknown_thread,
     ThreadChanged: _changed,
     ShuttingDown: _shutting_down,

@@ -18,6 +18,7 @@ from turnstream.server.http.info import Health, Live, Ready
 from turnstream.server.http.me import Me
 from turnstream.server.http.models import Models
 from turnstream.server.http.permitted import Permitted
+from turnstream.server.http.queue import Queued, ThreadQueue
 from turnstream.server.http.threads import Thread, Threads
 from turnstream.server.http.tools import Tool, Tools
 
@@ -41,6 +42,8 @@ OWN_ROUTES = (
             ("/chat/{thread_id}/stop", ChatStop),
             ("/threads", Threads),
             ("/threads/{thread_id}", Thread),
+            ("/threads/{thread_id}/queue", ThreadQueue),
+            ("/threads/{thread_id}/queue/{run_id}", Queued),
             ("/graphs", Graphs),
             ("/models", Models),
             ("/approvals", Approvals),

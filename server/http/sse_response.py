@@ -45,6 +45,12 @@ class ServerSentEvents(EventSourceResponse):
         if self._task:
             self._task.cancel()
 
+    async def stay_unfinished(self) -> None:
+        """Break off from within the body: a client that sees no end tries again, at another
+        worker."""
+        self.break_off()
+        await asyncio.sleep(0)
+
     async def _respond(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["method"] == "HEAD":
             await send(self._start())

@@ -14,6 +14,7 @@ from turnstream.server.formats import WireFormat
 from turnstream.server.formats.metadata import interrupt_json
 from turnstream.server.http.operations import component, says
 from turnstream.server.http.problems import unknown_thread
+from turnstream.server.http.queue import QueuedJson, queued_json, waiting
 from turnstream.server.http.state import ApiRequest
 from turnstream.server.http.thread_listing import ThreadEntryJson
 from turnstream.server.runs.reader import LoggedRun, RunReader
@@ -62,6 +63,9 @@ class ThreadRestJson(TypedDict):
         Annotated[Mapping[str, Any], says("The part of the graph's own state that clients see.")]
     ]
     run: LiveRunJson | None
+    queue: NotRequired[
+        Annotated[list[QueuedJson], says("The requests that wait for their turn, in order.")]
+    ]
     has_earlier: NotRequired[bool]
     version: NotRequired[
         Annotated[str, says("The version that was asked for, if it is not the thread's own.")]
@@ -94,9 +98,12 @@ async def consistent(
     loading = _Loading(request.state["reader"], key, format, page)
     entry = await store.get(key)
     while entry is not None:
+        queue = await store.queue(key)
         turns, rest = await loading.content(entry, version)
         again = await store.get(key)
         if again == entry:
+            if queued := waiting(queue, entry):
+                rest["queue"] = [queued_json(one, format) for one in queued]
             return entry, turns, rest
         entry = again
     raise unknown_thread(key)

@@ -24,6 +24,7 @@ from turnstream.server.storage.interfaces import (
     ThreadEntry,
     ThreadStore,
 )
+from turnstream.server.storage.queued_requests import QueuedRequest
 from turnstream.server.storage.run_logs import RunLog, RunLogs
 from turnstream.server.turns.header import ThreadKey
 from turnstream.server.turns.requests import IdempotencyKey
@@ -54,7 +55,8 @@ class Claim(NewRun):
 class _Active:
     """A run of this process, from ahead of its claim until the claim is released."""
 
-    log: RunLog
+    log: RunLog | None = None
+    """None: it has none yet."""
     owner: str | None = None
     """The owner of the run; None: the claim is not granted yet."""
     over: asyncio.Event = field(default_factory=asyncio.Event)
@@ -157,12 +159,50 @@ class Claims:
         if not isinstance(result, Granted):
             await self._discard(run_id)
 
+    @asynccontextmanager
+    async def take_queued(
+        self, key: ThreadKey, run_id: str
+    ) -> AsyncIterator[tuple[Claim, QueuedRequest] | None]:
+        """The claim for a queued request, which waits again if the block raises. None: it is not
+        its turn."""
+        stop = self._signals.create(run_id)
+        active = self._active[run_id] = _Active()
+        claiming = asyncio.create_task(self._store.claim_queued(key, run_id))
+        claimed = None
+        try:
+            claimed = await asyncio.shield(claiming)
+            if claimed is None:
+                yield None
+            else:
+                granted, queued = claimed
+                active.owner = key.owner
+                self._held[run_id] = _HeldClaim(key, granted.thread)
+                # Not ahead of the claim: another worker may write a log of this id.
+                active.log = log = await self._logs.create(run_id)
+                thread = granted.thread
+                yield Claim(run_id=run_id, key=key, log=log, stop=stop, thread=thread), queued
+        except BaseException:
+            if active.log:
+                await self._logs.discard(run_id)
+            self.forget(run_id)
+            if claimed:
+                with suppress(LeaseLost):
+                    await self.release(run_id, partial(self.refuse, run_id))
+            else:
+                self._retries.begin(partial(self._refuse_when_granted, key, run_id, claiming))
+            raise
+        if claimed is None:
+            self.forget(run_id)
+
     async def _refuse_when_granted(
-        self, key: ThreadKey, run_id: str, claiming: "asyncio.Task[ClaimResult]"
+        self,
+        key: ThreadKey,
+        run_id: str,
+        claiming: "asyncio.Task[ClaimResult] | asyncio.Task[tuple[Granted, QueuedRequest] | None]",
     ) -> None:
         """Release a claim whose caller has left before it was granted."""
         await asyncio.wait({claiming})
-        if claiming.exception() is None and isinstance(claiming.result(), Granted):
+        if claiming.exception() is None and isinstance(claiming.result(), Granted | tuple):
             await self._store.refuse_run(key, run_id)
 
     def set_plan(self, run_id: str, plan: Plan) -> None:
@@ -252,5 +292,5 @@ class Claims:
         if active:
             # Not the log alone: it can be gone while its run goes on.
             await active.over.wait()
-            if not active.is_lost:
+            if active.log and not active.is_lost:
                 await active.log.ended()

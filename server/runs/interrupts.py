@@ -122,14 +122,14 @@ def resume_command(
     first = next(iter(values.values()))
     # LangGraph saves a bare value before the graph goes on, answers by id only as they are taken.
     # None is no answer to it, and an object without keys or of ids is taken for answers by id.
-    is_bare = takes_bare and first not in (None, {}) and not _is_by_id(first)
+    is_bare = takes_bare and first not in (None, {}) and not is_by_id(first)
     return Command(resume=first if is_bare else values)
 
 
 def _given(resume: Resume, interrupts: Sequence[Interrupt]) -> Mapping[str, Any]:
     """The answers by id."""
     given = resume.value
-    if not _is_by_id(given):
+    if not is_by_id(given):
         if len(interrupts) > 1:
             raise InvalidRequest(
                 "invalid_resume",
@@ -163,7 +163,8 @@ def _checked(interrupt: Interrupt, answer: Any) -> Any:
         ) from None
 
 
-def _is_by_id(value: Any) -> bool:
+def is_by_id(value: Any) -> bool:
+    """Check that an answer names its questions: an object, id to value."""
     return isinstance(value, dict) and bool(value) and all(map(_is_id, value))
 
 

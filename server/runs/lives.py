@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 
@@ -48,7 +48,8 @@ class StreamLost(Exception):
 
 
 class Lives:
-    """`others` None: this process has the database to itself."""
+    """`others` None: this process has the database to itself. `ended` is told of each thread whose
+    run is over."""
 
     def __init__(
         self,
@@ -60,6 +61,7 @@ class Lives:
         hooks: RunHooks,
         others: OtherWorkers | None,
         held_calls: HeldCalls,
+        ended: Callable[[ThreadKey], None],
     ) -> None:
         self._store = store
         self._logs = logs
@@ -69,6 +71,7 @@ class Lives:
         self._hooks = hooks
         self._others = others
         self._held_calls = held_calls
+        self._ended = ended
         self._tasks: set[asyncio.Task[None]] = set()
 
     def __len__(self) -> int:
@@ -103,6 +106,7 @@ class Lives:
                 if run.request_saved
                 else StorageUnavailable("storage_unreachable")
             )
+            self._ended(claim.key)
         hooked.end(chunks)
 
     async def _end_of(self, run: Run, claim: Claim, hooked: HookedRun) -> Sequence[Chunk]:

@@ -52,9 +52,10 @@ class LostWork:
         """The thread is saved and free, then readers hear, as of a run that is not lost."""
         entry = await self._store.get(lost.key)
         if entry is None or entry.run_id != lost.run_id:
-            # Its request was still being checked.
-            await self._store.refuse_run(lost.key, lost.run_id)
+            # Its request was still being checked. The log goes first: a request that was queued may
+            # begin again at once, under the same id.
             await self._logs.discard(lost.run_id)
+            await self._store.refuse_run(lost.key, lost.run_id)
             return
         base = await self._store.run_base(lost.key, lost.run_id)
         lost = LostRun(lost.key, lost.run_id, entry.graph, base=base)

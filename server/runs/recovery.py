@@ -71,12 +71,14 @@ class LostRuns:
         return state.checkpoint_id != (lost.base or None)
 
     async def end(self, lost: LostRun, found: Recovered) -> None:
-        """Note the end, and release the claim. A thread with nothing saved is deleted. A request
-        that was not saved was never accepted, so its idempotency key is freed."""
+        """Note the end, and release the claim. A thread with nothing saved is deleted, unless
+        requests wait for it. A request that was not saved was never accepted, so its idempotency
+        key is freed; one that was queued waits again."""
         if found.is_empty:
-            await self._store.delete(lost.key, self._audit.lost(lost, "interrupted"))
-            await self._store.release(lost.key, lost.run_id)
-            return
+            also = self._audit.lost(lost, "interrupted")
+            if await self._store.delete(lost.key, also, unless_queued=True):
+                await self._store.release(lost.key, lost.run_id)
+                return
         if not found.has_request:
             await self._store.forget_requests(lost.run_id)
         await self._store.forget_words(lost.key)

@@ -101,6 +101,18 @@ class RunAudit:
         end = _of_run("run_ended", run.key, run.run_id, outcome=state)
         return self._recorder.joining(*calls, end)
 
+    def edited(self, key: ThreadKey, run_id: str) -> Also:
+        """A request that waits for its turn, and has other words now."""
+        return self._of_request("request_edited", key, run_id)
+
+    def withdrawn(self, key: ThreadKey, run_id: str) -> Also:
+        return self._of_request("request_withdrawn", key, run_id)
+
+    def _of_request(self, event: AuditEvent, key: ThreadKey, run_id: str) -> Also:
+        if not self._recorder.is_on:
+            return ()
+        return self._recorder.joining(_of_run(event, key, run_id))
+
     def deleted(self, key: ThreadKey) -> Also:
         return self._of_thread("thread_deleted", key)
 

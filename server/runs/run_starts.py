@@ -10,6 +10,7 @@ from turnstream.graphs.rights import UNENFORCED
 from turnstream.server.callers.principal import Principal
 from turnstream.server.callers.rights import Rights
 from turnstream.server.runs.approvals import Decider
+from turnstream.server.runs.checkpoints import Checkpoints
 from turnstream.server.runs.claims import NewRun, new_run_id
 from turnstream.server.runs.client_tools import as_ui_tools
 from turnstream.server.runs.client_values import check_values, with_app_context
@@ -18,11 +19,17 @@ from turnstream.server.runs.graph_user import GraphUser
 from turnstream.server.runs.prepare import prepare
 from turnstream.server.runs.setup_hash import setup_hash
 from turnstream.server.runs.start import RunSettings, RunStart
-from turnstream.server.runs.thread_version import UnknownThread, check_version
+from turnstream.server.runs.thread_version import (
+    ThreadChanged,
+    UnknownThread,
+    check_version,
+)
 from turnstream.server.runs.tool_choice import narrowed
 from turnstream.server.runs.versions import VersionsOf
+from turnstream.server.storage.interfaces import ThreadEntry
 from turnstream.server.turns.header import ThreadKey
 from turnstream.server.turns.requests import TurnRequest
+from turnstream.tools.contract import UITool
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +54,31 @@ class RunStarts:
         run = NewRun(run_id=new_run_id(), key=unused)
         await self.make(run, request, wire_format, rights, by)
 
+    def check_queued(
+        self, request: TurnRequest, thread: ThreadEntry | None, rights: Rights
+    ) -> None:
+        """Check what does not depend on the messages of a thread. Raises as `make` does."""
+        graphs = self.equipment.graphs
+        if thread is None and request.needs_thread:
+            raise UnknownThread(ThreadKey(rights.principal.owner, request.thread_id or ""))
+        if thread is not None and request.based_on not in (None, thread.run_id):
+            raise ThreadChanged(thread, None)
+        self._checked(request, thread, rights, graphs.checkpoints(graphs.choose(request, thread)))
+
+    def _checked(
+        self,
+        request: TurnRequest,
+        thread: ThreadEntry | None,
+        rights: Rights,
+        checkpoints: Checkpoints,
+    ) -> tuple[tuple[UITool, ...], Rights]:
+        """The tools that the client brings along, and the rights as the request narrows them."""
+        graph, catalogue = checkpoints.attached, self.equipment.catalogue.current
+        self.equipment.models.check(request, graph, rights)
+        check_values(request, graph, self.settings.client_values)
+        client_tools = as_ui_tools(request.client_tools, catalogue)
+        return client_tools, narrowed(rights, request, thread, graph, catalogue)
+
     async def make(
         self,
         run: NewRun,
@@ -62,16 +94,13 @@ class RunStarts:
         Raises InvalidRequest if the thread cannot take the request, and UnknownThread or
         ThreadChanged if it is not the one that the request was made on.
         """
-        graphs, models = self.equipment.graphs, self.equipment.models
+        models = self.equipment.models
         catalogue, settings = self.equipment.catalogue.current, self.settings
-        graph = graphs.choose(request, run.thread)
-        checkpoints = graphs.checkpoints(graph)
+        graph = self.equipment.graphs.choose(request, run.thread)
+        checkpoints = self.equipment.graphs.checkpoints(graph)
         await check_version(request, run, checkpoints)
-        models.check(request, checkpoints.attached, rights)
-        check_values(request, checkpoints.attached, settings.client_values)
+        client_tools, rights = self._checked(request, run.thread, rights, checkpoints)
         request = with_app_context(request, checkpoints.attached)
-        client_tools = as_ui_tools(request.client_tools, catalogue)
-        rights = narrowed(rights, request, run.thread, checkpoints.attached, catalogue)
         user = GraphUser.of(rights.principal)
         decider = Decider(by, run.run_id, settings.approval_seconds, stopped=stopped)
         if by.owner == run.key.owner:

@@ -6,11 +6,14 @@ going. Everything else sees a run through its log and the store.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
+from contextlib import AsyncExitStack, suppress
 from dataclasses import replace
+from functools import partial
 from uuid import uuid4
 
 from turnstream.server.callers.principal import Principal
+from turnstream.server.callers.rights import Rights
 from turnstream.server.runs.busy_threads import BusyThreads, RunInProgress
 from turnstream.server.runs.capacity import Capacity
 from turnstream.server.runs.claims import Claim, Claims
@@ -21,6 +24,7 @@ from turnstream.server.runs.hooks import RunHooks
 from turnstream.server.runs.lives import Lives, StreamLost
 from turnstream.server.runs.lost_chunks import told_so_far
 from turnstream.server.runs.other_workers import join
+from turnstream.server.runs.queue import QueuedRun, RunQueue, may_wait, poster
 from turnstream.server.runs.reader import LoggedRun, RunReader
 from turnstream.server.runs.recovery import LostRuns
 from turnstream.server.runs.retries import Retries
@@ -77,6 +81,18 @@ class Runs:
         self.reader = RunReader(graphs, store, logs, self._hooks.versions)
         self._busy = BusyThreads(self._claims, self.reader, store, self.others)
         self.deletions = Deletions(store, forgetting, self._busy.end)
+        cut_off = self.others.hand_over if self.others else logs.discard
+        self._shutdown = Shutdown(self._claims, cut_off)
+        self.queue = RunQueue(
+            store,
+            self.reader,
+            self._retries,
+            self._begin_queued,
+            self._shutdown.check,
+            audit,
+            most=settings.max_queued_requests,
+            is_shared=self.others is not None,
+        )
         self._lives = Lives(
             store,
             logs,
@@ -86,9 +102,8 @@ class Runs:
             self._hooks,
             self.others,
             self._held_calls,
+            self.queue.wake,
         )
-        cut_off = self.others.hand_over if self.others else logs.discard
-        self._shutdown = Shutdown(self._claims, cut_off)
 
     async def start(
         self,
@@ -114,29 +129,92 @@ class Runs:
         key = ThreadKey(principal.owner, request.thread_id or f"thread_{uuid4().hex[:20]}")
         stopped: list[str] = []
         over: str | None = None
+        begin = partial(self._planned, request, wire_format, rights, by, stopped)
+        async with AsyncExitStack() as until_begun:
+            while True:
+                result = await self._take(key, idempotency, begin)
+                match result:
+                    case LoggedRun():
+                        return result
+                    case Repeated(run_id=run_id):
+                        if repeated := await self._repeated(key.owner, result, over):
+                            return repeated
+                        over = run_id
+                    case Held(run_id):
+                        if request.on_busy == "stop" and not stopped:
+                            await until_begun.enter_async_context(self.queue.holding(key))
+                        await self._busy.make_way(key, result, request)
+                        stopped.append(run_id or "")
+                    case Hidden():
+                        await self._starts.check_new(key, request, wire_format, rights, by)
+                        await self._capacity.take_new_thread(rights)
+                        await self.deletions.make_way(key)
 
-        async def begin(claim: Claim) -> Run:
-            await self._capacity.check_live(self._claims, rights, self.others)
-            start = await self._starts.make(claim, request, wire_format, rights, by, stopped)
-            start = await self._hooks.admit(start)
-            return await self._begin(start, claim, request, by)
-
+    async def start_or_queue(
+        self,
+        principal: Principal,
+        request: TurnRequest,
+        wire_format: str,
+        idempotency: IdempotencyKey | None = None,
+    ) -> LoggedRun | QueuedRun:
+        """Start a run, or queue one behind the live run of its thread if the request asks for that
+        (`on_busy`) and can wait (`may_wait`). Raises what `start` does, and QueueFull."""
+        if request.on_busy != "queue" or request.thread_id is None or not may_wait(request):
+            return await self.start(principal, request, wire_format, idempotency)
+        key = ThreadKey(principal.owner, request.thread_id)
         while True:
-            result = await self._take(key, idempotency, begin)
-            match result:
-                case LoggedRun():
-                    return result
-                case Repeated(run_id=run_id):
-                    if repeated := await self._repeated(key.owner, result, over):
-                        return repeated
-                    over = run_id
-                case Held(run_id):
-                    await self._busy.make_way(key, result, request)
-                    stopped.append(run_id or "")
-                case Hidden():
-                    await self._starts.check_new(key, request, wire_format, rights, by)
-                    await self._capacity.take_new_thread(rights)
-                    await self.deletions.make_way(key)
+            self._shutdown.check()
+            if queued := await self.queue.repeated(key.owner, idempotency):
+                return queued
+            if not await self.queue.is_behind(key, request):
+                with suppress(RunInProgress):
+                    return await self.start(principal, request, wire_format, idempotency)
+            message = request.message
+            if request.branch and message and await self.queue.holds(key, message.id):
+                return await self.start(principal, request, wire_format, idempotency)
+            entry = await self._store.get(key)
+            self._starts.check_queued(request, entry, self._hooks.rights(principal))
+            queued = await self.queue.add(principal, key, request, wire_format, idempotency)
+            if queued:
+                return queued
+            if entry is None:  # Nobody begins what is left of a thread that is gone.
+                return await self.start(principal, request, wire_format, idempotency)
+
+    async def _begin_queued(self, key: ThreadKey, run_id: str, by: Principal | None) -> bool:
+        """Begin the run of a queued request, and return when the request is kept. `by` posted it;
+        None: the caller as they are stored. False: it is not its turn. Raises as `start` does."""
+        self._shutdown.check()
+        if self.others:
+            await self.others.check()
+        async with self._claims.take_queued(key, run_id) as taken:
+            if taken is None:
+                return False
+            claim, queued = taken
+            if queued.problem:
+                raise InvalidRequest(*queued.problem, 409)
+            if by is None or by.owner != key.owner:  # The thread has another owner by now.
+                by = poster(queued)
+            rights, format = self._hooks.rights(by), queued.wire_format
+            run = await self._planned(queued.request, format, rights, by, (), claim)
+        with suppress(StreamLost):
+            await self._accepted(run, claim, is_keyed=True)
+        await self._retries.write(partial(self._store.forget_queued, key, run_id))
+        return True
+
+    async def _planned(
+        self,
+        request: TurnRequest,
+        wire_format: str,
+        rights: Rights,
+        by: Principal,
+        stopped: Collection[str],
+        claim: Claim,
+    ) -> Run:
+        """Plan a request on its thread, which is claimed, and set its run going."""
+        await self._capacity.check_live(self._claims, rights, self.others)
+        start = await self._starts.make(claim, request, wire_format, rights, by, stopped)
+        start = await self._hooks.admit(start)
+        return await self._begin(start, claim, request, by)
 
     async def _take(
         self,
@@ -273,11 +351,22 @@ class Runs:
             self.others.ask_to_stop(key, run_id, STOPPED)
         self._claims.ask_to_stop(run_id, STOPPED)
 
+    def abandon(self, key: ThreadKey, run_id: str) -> None:
+        """Ask a run to end, or withdraw its request if it waits for its turn, and wait for
+        nothing."""
+
+        async def withdraw() -> None:
+            if not await self.queue.withdraw(key, run_id):
+                self.ask_to_stop(key, run_id)
+
+        self._retries.begin(withdraw)
+
     async def delete(self, key: ThreadKey, *, at_once: bool = False) -> float | None:
         """Its live run is stopped first, and none can begin. The Unix time until which the thread
         can be brought back; None: it cannot, or there is none."""
         self._held_calls.abandon(key.checkpoint_key)
-        return await self.deletions.delete(key, at_once=at_once)
+        async with self.queue.holding(key):
+            return await self.deletions.delete(key, at_once=at_once)
 
     def delete_at_end(self, run: LoggedRun) -> None:
         """Delete the run's thread as soon as the run is over and nobody reads it here, and wait for
@@ -297,7 +386,10 @@ class Runs:
 
     async def drain(self, seconds: float) -> None:
         """Take no new runs, let the live ones finish, and stop those that take longer."""
-        await self._shutdown.drain(seconds)
+        draining = asyncio.create_task(self._shutdown.drain(seconds))
+        await asyncio.sleep(0)
+        self.queue.stop_waiting()
+        await draining
 
     @property
     def live(self) -> int:

@@ -12,7 +12,13 @@ from sqlalchemy import Connection, TextClause, bindparam, delete, select, text, 
 
 from turnstream.server.storage import thread_list
 from turnstream.server.storage.interfaces import ClaimResult, Granted, Held, Hidden, Repeated
-from turnstream.server.storage.tables import call_dispositions, claims, requests, threads
+from turnstream.server.storage.tables import (
+    call_dispositions,
+    claims,
+    queued_requests,
+    requests,
+    threads,
+)
 from turnstream.server.storage.thread_list import of
 from turnstream.server.turns.chunks import Disposition
 from turnstream.server.turns.header import ThreadKey
@@ -62,6 +68,7 @@ _KEEP_DISPOSITION = text(
     "VALUES (:owner, :thread_id, :tool_call_id, :disposition) ON CONFLICT DO NOTHING"
 )
 _RELEASE = delete(claims).where(*_MINE, claims.c.run_id == bindparam("of_run"))
+_QUEUED = select(queued_requests.c.run_id)
 _HOLDER = select(claims.c.run_id, claims.c.purpose).where(*_MINE)
 
 
@@ -82,7 +89,7 @@ def claim(
             if is_hidden:
                 release(connection, key, run_id)
                 return Hidden()
-            if idempotency is None or _keep_request(connection, row, idempotency):
+            if idempotency is None or keep_request(connection, row, idempotency):
                 return Granted(entry)
             release(connection, key, run_id)
         else:
@@ -135,21 +142,32 @@ def release(connection: Connection, key: ThreadKey, run_id: str) -> bool:
 
 
 def release_all(connection: Connection) -> None:
-    """Requests whose runs had not begun are forgotten."""
+    """Requests whose runs had not begun are forgotten; those that were queued wait again."""
     live = select(threads.c.run_id).where(threads.c.run_state == "live")
-    claimed = select(claims.c.run_id)
-    connection.execute(
-        delete(requests).where(requests.c.run_id.in_(claimed), requests.c.run_id.not_in(live))
-    )
+    claimed, of_run = select(claims.c.run_id), requests.c.run_id
+    lost = (of_run.in_(claimed), of_run.not_in(live), of_run.not_in(_QUEUED))
+    connection.execute(delete(requests).where(*lost))
+    of_lost = (queued_requests.c.has_begun, queued_requests.c.run_id.not_in(live))
+    connection.execute(update(queued_requests).where(*of_lost).values(has_begun=False))
     connection.execute(delete(claims))
+
+
+def keep_request(
+    connection: Connection, row: Mapping[str, str], idempotency: IdempotencyKey
+) -> bool:
+    """False: another request came under the same key at the same moment."""
+    named = {"idempotency_key": idempotency.key, "digest": idempotency.digest}
+    return bool(connection.execute(_KEEP_REQUEST, {**row, **named}).rowcount)
 
 
 def forget_old_requests(connection: Connection) -> None:
     """Delete the keys that are older than a day, except those of requests that are still being
-    checked."""
+    checked, or wait for their turn."""
     is_old = requests.c.made_at < datetime.now(UTC) - REQUESTS_KEPT
     is_checked = requests.c.run_id.in_(select(claims.c.run_id))
-    connection.execute(delete(requests).where(is_old, ~is_checked))
+    connection.execute(
+        delete(requests).where(is_old, ~is_checked, requests.c.run_id.not_in(_QUEUED))
+    )
 
 
 def forget_requests(connection: Connection, run_id: str) -> None:
@@ -185,14 +203,6 @@ def remove_thread(connection: Connection, key: ThreadKey) -> None:
     """Forget a thread's requests and dispositions; the claim of its deletion stays."""
     connection.execute(delete(requests).where(*_is(requests, key)))
     connection.execute(delete(call_dispositions).where(*_is(call_dispositions, key)))
-
-
-def _keep_request(
-    connection: Connection, row: Mapping[str, str], idempotency: IdempotencyKey
-) -> bool:
-    """False: another request came under the same key at the same moment."""
-    named = {"idempotency_key": idempotency.key, "digest": idempotency.digest}
-    return bool(connection.execute(_KEEP_REQUEST, {**row, **named}).rowcount)
 
 
 def _repeated(connection: Connection, owner: str, idempotency: IdempotencyKey) -> Repeated | None:

@@ -9,7 +9,7 @@ from sqlalchemy import Connection, exists, or_, select, tuple_
 from turnstream.server.storage.claims import UNLEASED, Taking, claim_to_expire, release
 from turnstream.server.storage.interfaces import ClaimResult, Granted, Held
 from turnstream.server.storage.retention import IdleThread
-from turnstream.server.storage.tables import approvals, threads
+from turnstream.server.storage.tables import approvals, queued_requests, threads
 from turnstream.server.turns.header import ThreadKey
 
 
@@ -54,5 +54,10 @@ def _idle(since: float, now: float) -> Sequence[Any]:
         approvals.c.is_open,
         or_(approvals.c.expires_at.is_(None), approvals.c.expires_at > now),
     )
+    queued = exists().where(
+        queued_requests.c.owner == threads.c.owner,
+        queued_requests.c.thread_id == threads.c.id,
+        queued_requests.c.queued_at >= since,
+    )
     moment = datetime.fromtimestamp(since, UTC).isoformat(timespec="milliseconds")
-    return threads.c.updated_at < moment, threads.c.run_state != "live", ~waits
+    return threads.c.updated_at < moment, threads.c.run_state != "live", ~waits, ~queued

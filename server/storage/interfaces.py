@@ -12,6 +12,7 @@ from typing import Any, Literal, Protocol
 from turnstream.server.storage.also import Also
 from turnstream.server.storage.assistants import AssistantStore
 from turnstream.server.storage.kept_substeps import KeptSubsteps
+from turnstream.server.storage.queued_requests import QueueStore
 from turnstream.server.storage.removed_messages import RemovedMessages
 from turnstream.server.storage.search import Search
 from turnstream.server.storage.thread_metadata import ThreadMetadata
@@ -144,7 +145,13 @@ ClaimResult = Granted | Held | Repeated | Hidden
 
 
 class ThreadStore(
-    UnfinishedAnswers, RemovedMessages, KeptSubsteps, ThreadMetadata, AssistantStore, Protocol
+    UnfinishedAnswers,
+    RemovedMessages,
+    KeptSubsteps,
+    ThreadMetadata,
+    AssistantStore,
+    QueueStore,
+    Protocol,
 ):
     """The list of threads, the claims on them, and what else is not a checkpoint.
 
@@ -185,7 +192,8 @@ class ThreadStore(
         closes_approvals: bool = False,
         words: FirstWords | None = None,
     ) -> None:
-        """Give the claim back and free its idempotency key: the request is not kept. If the run has
+        """Give the claim back and free its idempotency key: the request is not kept. A queued one
+        waits again. If the run has
         begun, undo `begin_run`, with its arguments and the `thread` of `Granted`, and perform
         `also`. A claim that is another's stays, with its key."""
 
@@ -234,7 +242,7 @@ class ThreadStore(
         """The id of the run that has claimed the thread."""
 
     async def forget_requests(self, run_id: str) -> None:
-        """Free the idempotency key of a run."""
+        """Free the idempotency key of a run; if its request was queued, the request waits again."""
 
     async def recover(self) -> Sequence[LostRun]:
         """Drop all claims, and the idempotency keys of runs that had not begun; name the runs that
@@ -285,9 +293,10 @@ class ThreadStore(
         """Narrow the thread's runs to these tools; None: not at all. The thread keeps its place and
         its times. None as the answer: there is no such thread."""
 
-    async def delete(self, key: ThreadKey, also: Also = ()) -> None:
+    async def delete(self, key: ThreadKey, also: Also = (), *, unless_queued: bool = False) -> bool:
         """Remove the thread from the list, and what is kept of its calls. Of a thread that is not
-        in the list nothing is recorded."""
+        in the list nothing is recorded. False: with `unless_queued` requests wait for it, and it
+        stays."""
 
     async def keep_dispositions(
         self, key: ThreadKey, dispositions: Mapping[str, Disposition]

@@ -33,6 +33,7 @@ from turnstream.server.storage.tables import (
     approvals,
     call_dispositions,
     claims,
+    queued_requests,
     requests,
     threads,
 )
@@ -44,6 +45,8 @@ MOVED: dict[Table, dict[str, Any]] = {
     call_dispositions: {},
     # Whoever asked had the roles of the old owner; those of the new one are not known.
     approvals: {"roles": "[]", "display_name": ""},
+    # The same of who has posted a request that waits.
+    queued_requests: {"roles": "[]", "display_name": ""},
     unfinished.answers: {},
     removed_rows.removed_messages: {},
     substep_rows.substeps: {},

@@ -14,6 +14,7 @@ from turnstream.server.storage import (
     hidden_threads,
     idle_threads,
     metadata_rows,
+    queued_rows,
     removed_rows,
     substep_rows,
     thread_copies,
@@ -28,6 +29,7 @@ from turnstream.server.storage.extension_tables import ExtensionTables
 from turnstream.server.storage.interfaces import (
     ApprovalPage,
     ClaimResult,
+    Granted,
     LostRun,
     Page,
     ThreadEntry,
@@ -35,6 +37,7 @@ from turnstream.server.storage.interfaces import (
     WaitingApproval,
 )
 from turnstream.server.storage.kept_substeps import KeptSubstep
+from turnstream.server.storage.queued_requests import Enqueued, QueuedRequest
 from turnstream.server.storage.removed_messages import RemovedMessage
 from turnstream.server.storage.retention import IdleThread
 from turnstream.server.storage.search import Search
@@ -44,7 +47,7 @@ from turnstream.server.storage.titles import FirstWords
 from turnstream.server.storage.write_meter import WriteMeter
 from turnstream.server.turns.chunks import Disposition
 from turnstream.server.turns.header import ThreadKey
-from turnstream.server.turns.requests import IdempotencyKey, RunRecord
+from turnstream.server.turns.requests import IdempotencyKey, RunRecord, TurnRequest
 
 T = TypeVar("T")
 
@@ -134,9 +137,13 @@ class SqlStore(ABC):
 
     async def release(self, key: ThreadKey, run_id: str, also: Also = ()) -> None:
         def release(connection: Connection) -> None:
-            is_mine = self.release_claim(connection, key, run_id)
-            if is_mine and thread_list.interrupt_run(connection, key, run_id):
+            if not self.release_claim(connection, key, run_id):
+                return
+            if thread_list.interrupt_run(connection, key, run_id):
+                queued_rows.keep(connection, key, run_id)
                 perform(connection, also)
+            else:
+                queued_rows.put_back(connection, run_id)
 
         await self.write_release(key, run_id, release)
 
@@ -153,7 +160,7 @@ class SqlStore(ABC):
         def refuse(connection: Connection) -> None:
             if not self.release_claim(connection, key, run_id):
                 return
-            claims.forget_requests(connection, run_id)
+            _free_request(connection, run_id)
             if thread_list.undo_run(connection, key, run_id, thread):
                 if words:
                     thread_list.follow_words(connection, key, words.undone())
@@ -200,6 +207,7 @@ class SqlStore(ABC):
         def end(connection: Connection) -> None:
             if thread_list.end_run(connection, key, run_id, state):
                 approvals.add(connection, key, waiting)
+            queued_rows.keep(connection, key, run_id)
             perform(connection, also)
 
         await self.write_last(key, run_id, end)
@@ -214,7 +222,7 @@ class SqlStore(ABC):
         return await self.read(claims.holder, key)
 
     async def forget_requests(self, run_id: str) -> None:
-        await self.write(claims.forget_requests, run_id)
+        await self.write(_free_request, run_id)
 
     async def recover(self) -> Sequence[LostRun]:
         def recover(connection: Connection) -> Sequence[LostRun]:
@@ -277,8 +285,13 @@ class SqlStore(ABC):
     async def allow_tools(self, key: ThreadKey, names: Sequence[str] | None) -> ThreadEntry | None:
         return await self.write(thread_list.allow_tools, key, names)
 
-    async def delete(self, key: ThreadKey, also: Also = ()) -> None:
-        def remove(connection: Connection) -> None:
+    async def delete(self, key: ThreadKey, also: Also = (), *, unless_queued: bool = False) -> bool:
+        def remove(connection: Connection) -> bool:
+            if unless_queued:
+                # Locked first: a request that comes now is seen, or finds no thread.
+                thread_list.hold(connection, key)
+                if queued_rows.of_thread(connection, key):
+                    return False
             if thread_list.remove(connection, key):
                 perform(connection, also)
             claims.remove_thread(connection, key)
@@ -287,9 +300,11 @@ class SqlStore(ABC):
             removed_rows.remove(connection, key)
             substep_rows.remove(connection, key)
             metadata_rows.remove(connection, key)
+            queued_rows.remove(connection, key)
             extension_tables.remove_thread(connection, key)
+            return True
 
-        await self.write_claimed(key, None, remove)
+        return await self.write_claimed(key, None, remove)
 
     async def hide(
         self, key: ThreadKey, deletion_id: str, until: float, also: Also = ()
@@ -395,6 +410,79 @@ class SqlStore(ABC):
     async def assistant_versions(self, owner: str, id: str) -> Sequence[Assistant]:
         return await self.read(assistant_rows.list_versions, owner, id)
 
+    async def enqueue(
+        self, queued: QueuedRequest, most: int, idempotency: IdempotencyKey | None = None
+    ) -> Enqueued | None:
+        return await self.write(queued_rows.add, queued, most, idempotency)
+
+    async def queue(self, key: ThreadKey) -> Sequence[QueuedRequest]:
+        return await self.read(queued_rows.of_thread, key)
+
+    async def queued(self, key: ThreadKey, run_id: str) -> QueuedRequest | None:
+        return await self.read(queued_rows.get, key, run_id)
+
+    async def queued_state(
+        self, key: ThreadKey, run_id: str
+    ) -> tuple[tuple[str, str] | None, bool] | None:
+        return await self.read(queued_rows.state, key, run_id)
+
+    async def queued_of(self, owner: str, limit: int) -> Sequence[tuple[ThreadKey, str]]:
+        return await self.read(queued_rows.of_owner, owner, limit)
+
+    async def queued_under(
+        self, owner: str, idempotency: IdempotencyKey
+    ) -> tuple[QueuedRequest, bool] | None:
+        return await self.read(queued_rows.under, owner, idempotency)
+
+    async def edit_queued(
+        self,
+        key: ThreadKey,
+        run_id: str,
+        request: TurnRequest,
+        roles: Sequence[str],
+        display_name: str,
+        also: Also = (),
+    ) -> QueuedRequest | None:
+        def edit(connection: Connection) -> QueuedRequest | None:
+            edited = queued_rows.edit(connection, key, run_id, request, roles, display_name)
+            if edited:
+                perform(connection, also)
+            return edited
+
+        return await self.write(edit)
+
+    async def withdraw(self, key: ThreadKey, run_id: str, also: Also = ()) -> bool:
+        def withdraw(connection: Connection) -> bool:
+            is_withdrawn = queued_rows.withdraw(connection, key, run_id)
+            if is_withdrawn:
+                perform(connection, also)
+            return is_withdrawn
+
+        return await self.write(withdraw)
+
+    async def next_queued(self, key: ThreadKey) -> str | None:
+        return await self.read(queued_rows.next_of, key)
+
+    async def claim_queued(
+        self, key: ThreadKey, run_id: str
+    ) -> tuple[Granted, QueuedRequest] | None:
+        return await self.write(queued_rows.claim, key, run_id, self.taking)
+
+    async def refuse_queued(self, key: ThreadKey, run_id: str, problem: tuple[str, str]) -> None:
+        await self.write(queued_rows.refuse, key, run_id, problem)
+
+    async def hold_queue(self, key: ThreadKey, until: float | None) -> None:
+        await self.write(queued_rows.hold, key, until)
+
+    async def forget_queued(self, key: ThreadKey, run_id: str) -> None:
+        await self.write(queued_rows.forget, key, run_id)
+
+    async def due_queues(self, limit: int) -> Sequence[ThreadKey]:
+        return await self.read(queued_rows.due, limit)
+
+    async def settle_queues(self) -> None:
+        await self.write(queued_rows.settle)
+
     async def put_words(self, key: ThreadKey, run_id: str, words: str) -> None:
         await self.write_claimed(key, run_id, unfinished.put, key, run_id, words)
 
@@ -403,6 +491,13 @@ class SqlStore(ABC):
 
     async def forget_words(self, key: ThreadKey) -> None:
         await self.write_claimed(key, None, unfinished.remove, key)
+
+
+def _free_request(connection: Connection, run_id: str) -> None:
+    """Free the idempotency key of a request that is not kept, or have the request wait again if it
+    was queued."""
+    if not queued_rows.put_back(connection, run_id):
+        claims.forget_requests(connection, run_id)
 
 
 def _nothing(_key: ThreadKey, _title: str) -> Also:

@@ -45,10 +45,11 @@ class SqliteStore(SqlStore):
         self._has_removed_words = False
         """True: a full-text index may still have words of threads that were deleted."""
 
-    async def delete(self, key: ThreadKey, also: Also = ()) -> None:
-        await super().delete(key, also)
+    async def delete(self, key: ThreadKey, also: Also = (), *, unless_queued: bool = False) -> bool:
+        is_deleted = await super().delete(key, also, unless_queued=unless_queued)
         with suppress(StorageUnavailable):  # Then later: the thread is deleted.
             await self._forget_removed_words(STEPS_AT_ONCE, begins=True)
+        return is_deleted
 
     async def shrink(self) -> bool:
         if self._has_removed_words:

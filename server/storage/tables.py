@@ -139,6 +139,28 @@ approvals = Table(
 """Calls that wait for an approval, and those of each thread's last questions that do no more.
 `args` and `roles` are JSON."""
 
+queued_requests = Table(
+    "queued_requests",
+    metadata,
+    Column("owner", TEXT, primary_key=True),
+    Column("thread_id", TEXT, primary_key=True),
+    Column("run_id", TEXT, primary_key=True),
+    Column("place", Integer, nullable=False),
+    Column("wire_format", TEXT, nullable=False),
+    Column("request", TEXT, nullable=False),
+    Column("answers", Boolean, nullable=False),
+    Column("queued_at", Float, nullable=False),
+    Column("roles", TEXT, nullable=False),
+    Column("display_name", TEXT, nullable=False),
+    Column("problem", TEXT),
+    Column("has_begun", Boolean, nullable=False),
+    Column("held_until", Float),
+    Index("queued_requests_by_run", "run_id"),
+)
+"""`request`, `roles` and `problem` are JSON. `place` orders the rows of a thread, and has gaps.
+`answers`: the request answers what the graph or a call waits for. `held_until`: a Unix time, until
+when no worker begins it."""
+
 
 def create(connection: Connection) -> None:
     """Make what a SQLite file lacks: tables, and columns and indexes that tables of an older one

@@ -11,6 +11,8 @@ AuditEvent = Literal[
     "refusal",
     "run_started",
     "run_ended",
+    "request_edited",
+    "request_withdrawn",
     "tool_call",
     "approval",
     "thread_deleted",

@@ -26,6 +26,7 @@ TABLE = """\
 404 no_login | Nobody logs in here: a proxy logs people in. | See GET /me.
 404 no_store | Clients reach no items of LangGraph's store: the built-in graph keeps none, and with `TURNSTREAM_AUTH` they would belong to nobody. | Have the graph read or write the item.
 404 not_a_real_tool | The tool lives in the browser. | Call a tool of `GET /tools` with the `kind` `real`.
+404 not_queued | No request waits under this id: it was withdrawn, or its run has begun. | Load the thread.
 404 not_found | Nothing has this address. | Correct the address.
 404 run_not_found | The thread has no such run, or the run is held no more. | Load the thread.
 404 thread_not_found | The caller has no thread with this id. | Take the id of a thread of `GET /threads`.
@@ -48,6 +49,8 @@ TABLE = """\
 409 not_pending | The call does not wait for this client. | Load the thread for the calls that wait.
 409 nothing_to_continue | The last turn of the thread is complete. | Send a message.
 409 nothing_to_do | The thread has all that the request brings. | Send something new.
+409 nothing_to_edit | The request that waits has no message. | Withdraw it, and send another.
+409 queue_full | As many requests wait for the thread as `limit` lets. | Wait for the run, withdraw one of them, or raise the setting.
 409 run_in_progress | The thread has a live run, `run_id`. | Attach to its `stream_url`, stop it at its `stop_url`, or wait for its end.
 409 run_kept | A run is not deleted by itself: what it said is its thread's. | Delete the thread.
 409 thread_being_deleted | The thread is being deleted. | Start a new thread.
@@ -83,8 +86,8 @@ TABLE = """\
 422 invalid_json_value | A value is not JSON, or nested too deep. | Send plain JSON.
 422 invalid_limit | `limit` or `offset` is out of range. | Send a number in the range.
 422 invalid_message_id | The id of a message has a character or a length that ids cannot have. | Use 1 to 64 of A-Z, a-z, 0-9, _ and -.
-422 invalid_multitask_strategy | `multitask_strategy` is unknown. | Send `reject` or `interrupt`.
-422 invalid_on_busy | `on_busy` is unknown. | Send `reject` or `stop`.
+422 invalid_multitask_strategy | `multitask_strategy` is unknown. | Send `enqueue`, `reject` or `interrupt`.
+422 invalid_on_busy | `on_busy` is unknown. | Send `reject`, `stop` or `queue`.
 422 invalid_on_interrupt | `on_interrupt` is unknown. | Send `discard` or `reject`.
 422 invalid_protocol | `protocol` is no wire format. | Name one of the formats in `detail`.
 422 invalid_query | `q` has no word, or too many words or characters. | Send 1 to 16 words in at most 200 characters.
@@ -213,7 +216,9 @@ RUNS = pick(
     *("idempotency_key_reused", "images_not_supported"),
 )
 START = (
-    RUNS | CAPACITY | pick("run_in_progress", "thread_still_busy", "limit_exceeded", "guard_failed")
+    RUNS
+    | CAPACITY
+    | pick("run_in_progress", "queue_full", "thread_still_busy", "limit_exceeded", "guard_failed")
 )
 """The problems of every request that starts a run."""
 VERSION = pick("thread_not_found", "thread_changed")

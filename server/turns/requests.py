@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-OnBusy = Literal["reject", "stop"]
+OnBusy = Literal["reject", "stop", "queue"]
 OnInterrupt = Literal["discard", "reject"]
 MAX_CLIENT_TOOLS = 64
 """Tools that a client may bring with one request."""
@@ -242,6 +242,14 @@ class TurnRequest:
         written = self.update.messages if self.update else ()
         said = (one for one in written if one.role == "user")
         return next((UserMessage(one.content).title for one in said), "")
+
+    @property
+    def answers_questions(self) -> bool:
+        """True if it may go on from what the graph or a call waits for. Answers that come with a
+        message are copies, if any are."""
+        given = bool(self.answers or self.approvals)
+        is_new = not self.answers_are_copies or self.message is None
+        return self.resume is not None or (given and is_new)
 
     @property
     def needs_thread(self) -> bool:

@@ -133,8 +133,9 @@ async def test_a_run_is_started_joined_and_cancelled(tmp_path: Path) -> None:
         made = await client.runs.create(thread_id, "chat", input=human("Go on"))
         run_id = made["run_id"]
         assert (await client.runs.get(thread_id, run_id))["status"] == "running"
+        mine: Any = {"input": human("Mine"), "multitask_strategy": "reject"}
         with pytest.raises(ConflictError) as refused:
-            await client.runs.create(thread_id, "chat", input=human("Mine"))
+            await client.runs.create(thread_id, "chat", **mine)
         assert refused.value.code == "run_in_progress"
         joined = client.runs.join_stream(thread_id, run_id, last_event_id="-1")
         async for part in joined:
@@ -148,6 +149,28 @@ async def test_a_run_is_started_joined_and_cancelled(tmp_path: Path) -> None:
         assert [part.event async for part in rest] == ["end"]
         told = parts_of_langchain_messages(await messages(client, thread_id))
         assert told == [text("The tide ")]
+
+
+async def test_runs_of_a_busy_thread_are_pending_and_come_one_after_the_other(
+    tmp_path: Path,
+) -> None:
+    pause = Pause(asyncio.Event())
+    replies = (reply(Say("One."), pause), text_reply("Two."))
+    async with scripted_server(tmp_path, *replies) as server, sdk(server.url) as client:
+        thread_id = await new_thread(client)
+        await client.runs.create(thread_id, "chat", input=human("First"))
+        second = await client.runs.create(thread_id, "chat", input=human("Second"))
+        third = await client.runs.create(thread_id, "chat", input=human("Third"))
+        assert second["status"] == third["status"] == "pending"
+        await client.runs.delete(thread_id, third["run_id"])
+        assert [run["status"] for run in await client.runs.list(thread_id)] == [
+            "pending",
+            "running",
+        ]
+        join = asyncio.create_task(client.runs.join(thread_id, second["run_id"]))
+        pause.event.set()
+        said: Any = await join
+        assert [one["content"] for one in said["messages"]][-2:] == ["Second", "Two."]
 
 
 @pytest.mark.parametrize("order", ["cancel", "continue"])

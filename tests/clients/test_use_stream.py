@@ -427,12 +427,38 @@ async def test_a_refused_request_is_shown_with_its_code(
     async with scripted_server(tmp_path, reply(Say("Hold "), pause)) as server:
         await page.do("open", url=server.url, id="thread-1")
         async with server.http.chat({"thread_id": "thread-1", "message": "Go on"}) as other:
-            await page.do("send", text="Mine")
+            await page.do("send", text="Mine", options={"multitaskStrategy": "reject"})
             (error,) = (await page.report())["errors"]
             assert error.startswith("HTTP 409")
             assert json.loads(error.partition(": ")[2])["code"] == "run_in_progress"
             pause.event.set()
             await other.rest()
+
+
+async def test_a_message_to_a_busy_thread_is_answered_at_its_turn(
+    tmp_path: Path, page: ClientProcess
+) -> None:
+    pause = Pause(asyncio.Event())
+    replies = (reply(Say("Hold "), pause), text_reply("Mine too."))
+    async with scripted_server(tmp_path, *replies) as server:
+        await page.do("open", url=server.url, id="thread-1")
+        async with server.http.chat({"thread_id": "thread-1", "message": "Go on"}) as other:
+            await other.until("text-delta")
+            await page.do("send", text="Mine", wait=False)
+
+            async def is_queued() -> bool:
+                return "queue" in await server.http.thread("thread-1")
+
+            await eventually(is_queued)
+            pause.event.set()
+            await other.rest()
+
+        async def is_answered() -> bool:
+            said = (await page.report())["messages"]
+            return bool(said) and said[-1]["content"] == "Mine too."
+
+        await eventually(is_answered)
+        assert (await page.report())["errors"] == []
 
 
 async def test_progress_and_custom_events_come_to_those_who_listen(

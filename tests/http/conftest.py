@@ -29,6 +29,7 @@ ON_BOTH = (
     "test_every_format",
     "test_interrupts",
     "test_live_equals_replay",
+    "test_queue",
     "test_shutdown",
     "test_stop",
     "test_threads",

@@ -119,7 +119,7 @@ async def test_the_last_of_several_impatient_requests_wins(
     assert sorted(said[1:]) == [f"No, {n}" for n in range(5)]
 
 
-@pytest.mark.parametrize("value", ["queue", "", "STOP"])
+@pytest.mark.parametrize("value", ["later", "", "STOP"])
 async def test_an_unknown_way_to_deal_with_a_busy_thread_is_refused(
     client: Client, value: str
 ) -> None:

@@ -119,7 +119,7 @@ async def test_words_that_the_thread_has_are_not_doubled_by_what_was_kept_of_the
         monkeypatch.undo()
         async with after_crash(path, ScriptedModel.of(HELLO)) as after:
             assert await texts(after) == ["Hi", "Hello."]
-            assert kept(path.with_name("after-the-crash.db")) == []
+            assert kept(path.with_name(f"after-{path.name}")) == []
 
 
 @pytest.mark.usefixtures("at_once")

@@ -47,7 +47,8 @@ async def test_a_batch_begins_as_a_whole_or_not_at_all(
 ) -> None:
     endpoint.script(reply(Say("One"), Pause(asyncio.Event())))
     async with serving(endpoint_settings(tmp_path / "t.db", endpoint)) as client:
-        bodies = [asked("One", thread_id="t1"), asked("Two", thread_id="t1")]
+        rejected = asked("Two", thread_id="t1", multitask_strategy="reject")
+        bodies = [asked("One", thread_id="t1"), rejected]
         refused = await client.http.post(f"{PATH}/runs/batch", json=bodies)
         assert (refused.status_code, refused.json()["code"]) == (409, "run_in_progress")
 

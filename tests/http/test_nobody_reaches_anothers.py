@@ -45,13 +45,15 @@ GATED = "thread-g"
 TOP_CALL, PAY_CALL = "call-1", "call-3"
 NO_APPROVAL = "0" * 16
 
+LATER = {"Prefer": "respond-async"}
+
 Json = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Call:
-    """A request; `{thread}`, `{run}`, `{user}`, `{answer}` and `{assistant}` stand for ids of
-    ann's."""
+    """A request; `{thread}`, `{run}`, `{queued}`, `{user}`, `{answer}` and `{assistant}` stand for
+    ids of ann's."""
 
     owner_gets: int
     thread: str = DONE
@@ -76,7 +78,8 @@ APPROVED: Json = {
 }
 RUN_CALLS: Mapping[str, Call] = {
     "message": Call(200, body=HUMAN),
-    "message to a live thread": Call(409, LIVE, body=HUMAN),
+    "message to a live thread": Call(409, LIVE, body={**HUMAN, "multitask_strategy": "reject"}),
+    "message behind a live run": Call(200, LIVE, body=HUMAN),
     "interrupt and start": Call(200, LIVE, body={**HUMAN, "multitask_strategy": "interrupt"}),
     "message over a question": Call(200, WAITING, body=HUMAN),
     "answer": Call(200, WAITING, body={"assistant_id": "chat", "input": {"messages": [ANSWERED]}}),
@@ -119,7 +122,7 @@ LANGGRAPH: Mapping[tuple[str, str], Mapping[str, Call]] = {
     },
     ("POST", "/langgraph/runs/batch"): {
         "message": Call(200, body=[{**HUMAN, "thread_id": "{thread}"}]),
-        "message to a live thread": Call(409, LIVE, body=[{**HUMAN, "thread_id": "{thread}"}]),
+        "message behind a live run": Call(200, LIVE, body=[{**HUMAN, "thread_id": "{thread}"}]),
     },
     ("POST", "/langgraph/runs/cancel"): {
         "all": Call(204, LIVE, body={"status": "all"}),
@@ -156,7 +159,10 @@ LANGGRAPH: Mapping[tuple[str, str], Mapping[str, Call]] = {
     ("POST", f"{LG}/history"): {"all": Call(200, body={}), "live": Call(200, LIVE, body={})},
     ("GET", f"{LG}/runs"): {"last": Call(200), "live": Call(200, LIVE)},
     ("POST", f"{LG}/runs"): RUN_CALLS,
-    ("POST", f"{LG}/runs/wait"): RUN_CALLS,
+    ("POST", f"{LG}/runs/wait"): {
+        **RUN_CALLS,
+        "message behind a live run": Call(200, LIVE, body=HUMAN, is_awaited=True),
+    },
     ("POST", f"{LG}/runs/stream"): {**RUN_CALLS, "edit": Call(200, body={**HUMAN, **AT_START})},
     ("DELETE", f"{LG}/runs/{{run_id}}"): {"ended": Call(409), "live": Call(409, LIVE)},
     ("GET", f"{LG}/runs/{{run_id}}"): {"ended": Call(200), "live": Call(200, LIVE)},
@@ -181,6 +187,9 @@ CALLS: Mapping[tuple[str, str], Mapping[str, Call]] = {
         "message": Call(200, body={"message": "Hi", "thread_id": "{thread}"}),
         "message to a live thread": Call(
             409, LIVE, body={"message": "Hi", "thread_id": "{thread}"}
+        ),
+        "message behind a live run": Call(
+            200, LIVE, body={"message": "Hi", "thread_id": "{thread}", "on_busy": "queue"}
         ),
         "stop and start": Call(
             200, LIVE, body={"message": "Hi", "thread_id": "{thread}", "on_busy": "stop"}
@@ -317,6 +326,7 @@ CALLS: Mapping[tuple[str, str], Mapping[str, Call]] = {
         "attach to nothing": Call(204),
         "cursor in the address": Call(200, LIVE, query="?last_event_id={run}:1"),
         "cursor in a header": Call(200, LIVE, headers={"Last-Event-ID": "{run}:1"}),
+        "a run that waits": Call(200, LIVE, query="?last_event_id={queued}:0", is_awaited=True),
         "beginning of an ended run": Call(200, query="?last_event_id={run}:0"),
         "as ui messages": Call(200, LIVE, query="?protocol=ui-message-stream"),
     },
@@ -346,6 +356,16 @@ CALLS: Mapping[tuple[str, str], Mapping[str, Call]] = {
         "ended": Call(202),
         "live": Call(202, LIVE),
         "at once": Call(204, query="?at_once=true"),
+    },
+    ("GET", "/threads/{thread_id}/queue"): {"empty": Call(200), "live": Call(200, LIVE)},
+    ("PATCH", "/threads/{thread_id}/queue/{run_id}"): {
+        "message": Call(200, LIVE, body={"message": "Mine"}),
+        "nothing": Call(422, LIVE, body={}),
+        "of a run that has begun": Call(404, body={"message": "Mine"}),
+    },
+    ("DELETE", "/threads/{thread_id}/queue/{run_id}"): {
+        "live": Call(204, LIVE),
+        "of a run that has begun": Call(404),
     },
     ("POST", "/threads/{thread_id}/restore"): {"that is not deleted": Call(200, body={})},
     ("GET", "/threads/{thread_id}/feedback"): {"ended": Call(200), "live": Call(200, LIVE)},
@@ -421,7 +441,7 @@ def test_every_route_and_method_is_tried_or_public() -> None:
 @dataclass
 class Stage:
     """A server on which ann has four threads: an ended one, one that waits for an answer, one for
-    an approval, and a live one."""
+    an approval, and a live one, behind which a message waits."""
 
     server: Client
     tools: GatedTools
@@ -442,6 +462,10 @@ class Stage:
         own = await self.ann.thread(thread)
         user, answer = (message["id"] for message in own["messages"])
         self.ids[thread] = {"run": own["run_id"], "user": user, "answer": answer}
+        if thread == LIVE:
+            waits = {**asked, "on_busy": "queue"}
+            queued = await self.ann.http.post("/chat", json=waits, headers=LATER)
+            self.ids[LIVE] = {**self.ids[LIVE], "queued": queued.json()["run_id"]}
         if thread == GATED:
             [waiting] = (await self.ann.http.get("/approvals")).json()["approvals"]
             self.ids[GATED] = {**self.ids[GATED], "approval": waiting["id"]}
@@ -477,7 +501,8 @@ class Stage:
         ids = {**self.ids[call.thread], "thread": thread, DONE: thread}
         ids["assistant"] = NOBODYS if absent else HERS
         approval = NO_APPROVAL if absent else ids.get("approval", NO_APPROVAL)
-        path = address(route, thread, call.tool, approval, ids["run"], ids["assistant"])
+        run = ids.get("queued", ids["run"]) if "/queue/" in route else ids["run"]
+        path = address(route, thread, call.tool, approval, run, ids["assistant"])
         named = partial(_named, ids=ids)
         return {
             "method": method,
@@ -520,7 +545,7 @@ def _named(value: Any, ids: Mapping[str, str]) -> Any:
     if value == DONE:
         return ids[DONE]
     if isinstance(value, str):
-        for name in ("thread", "run", "user", "answer", "assistant"):
+        for name in ("thread", "run", "queued", "user", "answer", "assistant"):
             value = value.replace(f"{{{name}}}", ids.get(name, "none"))
     return value
 

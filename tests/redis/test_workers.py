@@ -311,6 +311,14 @@ async def test_a_refused_request_leaves_nothing(
     assert client.keys() == []
 
 
+async def test_a_run_that_begins_again_writes_a_log_anew(open_worker: OpenWorker) -> None:
+    before, worker = await open_worker("a"), await open_worker("b")
+    await (await opened(before.logs)).append(CHUNKS)
+    log = await opened(worker.logs)
+    await log.append(CHUNKS)
+    assert await rest(log) == NUMBERED
+
+
 async def test_everything_in_redis_is_forgotten_some_day(
     open_worker: OpenWorker, client: redis.Redis
 ) -> None:

@@ -5,6 +5,7 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessageChunk
@@ -32,6 +33,7 @@ from turnstream.server.turns.chunks import (
     RunEnded,
     TextDelta,
 )
+from turnstream.server.turns.header import ThreadKey
 from turnstream.server.turns.messages import AssistantTurn, Text
 from turnstream.server.turns.requests import IdempotencyKey, TurnRequest
 
@@ -626,3 +628,89 @@ async def test_a_callers_live_runs_are_counted_at_all_workers(workers: list[Work
 async def _count_is(worker: Worker, count: int) -> bool:
     assert worker.runs.others
     return await worker.runs.others.live_runs("local") == count
+
+
+# requests that wait for their turn
+
+
+async def is_through(worker: Worker) -> None:
+    async def is_free() -> bool:
+        entry = await worker.entry()
+        return not await worker.store.queue(key_of()) and bool(entry and entry.run_state != "live")
+
+    await eventually(is_free)
+
+
+async def said(worker: Worker) -> list[str]:
+    return [m.text for m in await worker.messages() if m.type == "human"]
+
+
+async def test_a_request_that_is_queued_at_another_worker_begins_once(
+    workers: list[Worker],
+) -> None:
+    a, b, c = workers
+    run = await a.start(message("A"))
+    queued = await b.queue(message("B"))
+    waits = asyncio.create_task(c.runs.queue.begun(queued))
+    assert await a.stop()
+    assert await chunks_of(run)
+    await asyncio.gather(*(worker.runs.queue.sweep() for worker in workers))
+    read = await chunks_of(await waits)
+    await is_as_the_thread(c, await waits, read)
+    await is_through(c)
+    assert await said(c) == ["A", "B"]
+
+
+async def test_requests_that_wait_for_a_worker_that_is_gone_begin_in_their_order(
+    workers: list[Worker],
+) -> None:
+    a, b, c = workers
+    await a.start(message("A"))
+    await b.queue(message("B"))
+    last = await a.queue(message("C"))
+    a.lapse()
+    await b.sweep()
+    await asyncio.gather(b.runs.queue.sweep(), c.runs.queue.sweep())
+    assert await chunks_of(await c.runs.queue.begun(last))
+    await is_through(c)
+    assert await said(c) == ["A", "B", "C"]
+
+
+async def test_a_worker_that_is_gone_as_a_queued_run_begins_leaves_it_to_another(
+    workers: list[Worker], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a, b, c = workers
+    await a.start(message("A"))
+    queued = await a.queue(message("B"))
+    plans = HeldMethod(monkeypatch, a.checkpoints, "load", once=True)
+    stopping = asyncio.create_task(a.stop())
+    await plans.reached.wait()
+    a.lapse()
+    await b.sweep()
+    await b.runs.queue.sweep()
+    assert await chunks_of(await c.runs.queue.begun(queued))
+    plans.through.set()
+    assert await stopping
+    await is_through(c)
+    assert await said(c) == ["A", "B"]
+
+
+async def test_no_worker_begins_a_request_of_a_thread_that_another_deletes(
+    workers: list[Worker], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a, b, _ = workers
+    claim, begun = a.store.claim_queued, list[str]()
+
+    async def noted(key: ThreadKey, run_id: str) -> Any:
+        if claimed := await claim(key, run_id):
+            begun.append(run_id)
+        return claimed
+
+    monkeypatch.setattr(a.store, "claim_queued", noted)
+    run = await a.start(message("A"))
+    await a.queue(message("B"))
+    await b.runs.delete(key_of(), at_once=True)
+    await chunks_of(run)
+    await a.runs.queue.sweep()
+    assert begun == []
+    assert await b.store.queue(key_of()) == []

@@ -24,6 +24,7 @@ from turnstream.server.storage.postgres.checkpointer import PostgresCheckpointer
 from turnstream.server.storage.postgres.faults import fault
 from turnstream.server.storage.postgres.opened import PostgresStorage, migrate, open_postgres_store
 
+NEWER = "removed_messages, thread_metadata, assistants, run_records, substeps, queued_requests"
 CUT = """
     SELECT pg_terminate_backend(pid) FROM pg_stat_activity
     WHERE datname = current_database() AND pid <> pg_backend_pid()
@@ -70,7 +71,7 @@ async def test_texts_of_before_are_found_and_workers_of_before_go_on_with_them(
         "CREATE INDEX thread_texts_words ON thread_texts USING gin (words)",
         "ALTER TABLE threads ADD COLUMN indexed_run VARCHAR",
         "UPDATE threads SET indexed_run = run_id WHERE id = 't1'",
-        "DROP TABLE removed_messages, thread_metadata, assistants, run_records, substeps",
+        f"DROP TABLE {NEWER}",
         "UPDATE turnstream_schema SET version = 7",
     ):
         query(own_postgres_url, statement)
@@ -97,10 +98,7 @@ async def test_versions_of_before_are_kept_and_workers_of_before_go_on_with_them
         await Versioned.open(opened.store)
     query(own_postgres_url, "DELETE FROM extensions WHERE name = 'versions'")
     query(own_postgres_url, add.format("ann", "v1"))
-    query(
-        own_postgres_url,
-        "DROP TABLE removed_messages, thread_metadata, assistants, run_records, substeps",
-    )
+    query(own_postgres_url, f"DROP TABLE {NEWER}")
     query(own_postgres_url, "UPDATE turnstream_schema SET version = 8")
     assert await migrate(own_postgres_url)
     async with workers(own_postgres_url, 1) as [opened]:
@@ -114,8 +112,7 @@ async def test_versions_of_before_are_kept_and_workers_of_before_go_on_with_them
 async def test_a_database_of_the_first_version_gets_what_it_lacks(
     own_postgres_url: PostgresUrl,
 ) -> None:
-    newer = "removed_messages, thread_metadata, assistants, run_records, substeps"
-    query(own_postgres_url, f"DROP TABLE cursor_secret, extensions, {newer}")
+    query(own_postgres_url, f"DROP TABLE cursor_secret, extensions, {NEWER}")
     query(own_postgres_url, "DROP INDEX threads_by_title")
     for column in ("pinned", "archived", "forget_at", "run_base"):
         query(own_postgres_url, f"ALTER TABLE threads DROP COLUMN {column}")

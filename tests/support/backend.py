@@ -32,6 +32,7 @@ from turnstream.server.formats import DEFAULT
 from turnstream.server.runs.checkpoints import Checkpoints
 from turnstream.server.runs.equipment import Equipment
 from turnstream.server.runs.hooks import RunHooks
+from turnstream.server.runs.queue import QueuedRun
 from turnstream.server.runs.reader import LoggedRun, RunReader
 from turnstream.server.runs.recovery import LostRuns
 from turnstream.server.runs.runs import Runs
@@ -47,7 +48,13 @@ from turnstream.server.turns.audit_records import AuditRecord
 from turnstream.server.turns.chunks import Chunk, Disposition
 from turnstream.server.turns.header import LOCAL_OWNER, ThreadKey
 from turnstream.server.turns.messages import Turn
-from turnstream.server.turns.requests import TextContent, ToolAnswer, TurnRequest, UserMessage
+from turnstream.server.turns.requests import (
+    IdempotencyKey,
+    TextContent,
+    ToolAnswer,
+    TurnRequest,
+    UserMessage,
+)
 from turnstream.tools.builtin import CATALOGUE
 from turnstream.tools.catalogue import Catalogue
 from turnstream.tools.current import CurrentCatalogue
@@ -85,6 +92,19 @@ class Backend:
     ) -> LoggedRun:
         """Begin a run; None: of a new thread."""
         return await self.runs.start(principal, replace(request, thread_id=thread), DEFAULT.name)
+
+    async def queue(
+        self,
+        request: TurnRequest,
+        thread: str = THREAD,
+        principal: Principal = LOCAL,
+        key: IdempotencyKey | None = None,
+    ) -> QueuedRun:
+        """Queue a request behind the thread's live run."""
+        asked = replace(request, thread_id=thread, on_busy="queue")
+        queued = await self.runs.start_or_queue(principal, asked, DEFAULT.name, key)
+        assert isinstance(queued, QueuedRun)
+        return queued
 
     async def turn(
         self, request: TurnRequest, thread: str | None = THREAD, principal: Principal = LOCAL
@@ -160,6 +180,7 @@ async def backend(
     audits: bool = False,
     approval_seconds: float = 0,
     extensions: Sequence[Extension] = (),
+    max_queued_requests: int = 20,
 ) -> AsyncIterator[Backend]:
     """`results` are for another graph; without them clients see what its tools declare."""
     extensions = [*extensions, *([recording()] if audits else [])]
@@ -194,6 +215,7 @@ async def backend(
             retention_seconds=60,
             approval_seconds=approval_seconds,
             client_values=client_values,
+            max_queued_requests=max_queued_requests,
         )
         models, tools = ServedModels({"test": model}), CurrentCatalogue(catalogue)
         runs = Runs(Equipment(graphs, models, classifier, tools), store, logs, settings, hooks)
@@ -219,7 +241,7 @@ async def after_crash(
     **fields: Any,
 ) -> AsyncIterator[Backend]:
     """The server on what its disk held at this instant, as after kill -9."""
-    copy = path.with_name("after-the-crash.db")
+    copy = path.with_name(f"after-{path.name}")
     for suffix in ("", "-wal", "-shm"):
         shutil.copy(f"{path}{suffix}", f"{copy}{suffix}")
     async with backend(copy, model, catalogue=catalogue, build=build, **fields) as inside:

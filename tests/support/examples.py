@@ -36,6 +36,7 @@ EXAMPLES: Mapping[tuple[str, str], Mapping[str, Example]] = {
         "a message of parts": Example(200),
         "a message from assistant-ui": Example(200),
         "a message from useChat": Example(200),
+        "a message that may wait": Example(200),
         "a run that is read elsewhere": Example(202, headers={"Prefer": "respond-async"}),
         "nothing to do": Example(422, {}),
         "a thread that must exist": Example(
@@ -80,6 +81,17 @@ EXAMPLES: Mapping[tuple[str, str], Mapping[str, Example]] = {
         "a thread": Example(202, path=OF_THREAD),
         "at once": Example(204, path=OF_THREAD, query={"at_once": "true"}),
         "a thread that there is not": Example(204, path=NEW),
+    },
+    ("GET", "/threads/{thread_id}/queue"): {
+        "a thread": Example(200, path=OF_THREAD),
+        "a thread that there is not": Example(404, path=NEW),
+    },
+    ("PATCH", "/threads/{thread_id}/queue/{run_id}"): {
+        "other words": Example(404, path=OF_RUN),
+        "no words": Example(422, {"message": ""}, path=OF_RUN),
+    },
+    ("DELETE", "/threads/{thread_id}/queue/{run_id}"): {
+        "of a run that has begun": Example(404, path=OF_RUN),
     },
     ("POST", "/threads/{thread_id}/restore"): {
         "a thread that is there": Example(200, path=OF_THREAD),
@@ -439,12 +451,12 @@ EXAMPLES: Mapping[tuple[str, str], Mapping[str, Example]] = {
     },
     ("POST", "/langgraph/threads/{thread_id}/runs"): {
         "a message": Example(200, path=NEW),
-        "a queue": Example(
+        "a rollback": Example(
             422,
             {
                 "assistant_id": "chat",
                 "input": {"messages": [{"type": "human", "content": "Hello"}]},
-                "multitask_strategy": "enqueue",
+                "multitask_strategy": "rollback",
             },
             path=NEW,
         ),

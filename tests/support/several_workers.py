@@ -36,6 +36,7 @@ from turnstream.server.storage.checkpointer import (
     open_checkpointer,
 )
 from turnstream.server.storage.interfaces import ClaimResult, Granted, Held, LeaseLost, LostRun
+from turnstream.server.storage.queued_requests import QueuedRequest
 from turnstream.server.storage.redis.opening import open_redis
 from turnstream.server.storage.store import SqliteStore, open_store
 from turnstream.server.storage.workers import Holder, Workers
@@ -99,6 +100,14 @@ class LeasedStore(SqliteStore):
     async def claim(self, key: ThreadKey, run_id: str, *args: Any) -> ClaimResult:
         return self._granted(key, run_id, "run", await super().claim(key, run_id, *args))
 
+    async def claim_queued(
+        self, key: ThreadKey, run_id: str
+    ) -> tuple[Granted, QueuedRequest] | None:
+        claimed = await super().claim_queued(key, run_id)
+        if claimed:
+            self._granted(key, run_id, "run", claimed[0])
+        return claimed
+
     async def claim_for_deletion(self, key: ThreadKey, deletion_id: str) -> ClaimResult:
         row = self.table.rows.get(key)
         if row and row.purpose == "deletion" and row.worker != self.worker and not row.lapsed:
@@ -125,9 +134,9 @@ class LeasedStore(SqliteStore):
         await super().end_run(key, run_id, *args, **named)
         self.table.rows.pop(key, None)
 
-    async def delete(self, key: ThreadKey, *args: Any) -> None:
+    async def delete(self, key: ThreadKey, *args: Any, **named: Any) -> bool:
         self.fence(key)
-        await super().delete(key, *args)
+        return await super().delete(key, *args, **named)
 
     async def hide(self, key: ThreadKey, deletion_id: str, *args: Any) -> float | None:
         self.fence(key, deletion_id)

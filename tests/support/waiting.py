@@ -24,18 +24,26 @@ async def eventually(condition: Callable[[], Awaitable[object]]) -> None:
 
 
 class HeldMethod:
-    """A method that waits to be let through: its first call, or every one."""
+    """A method that waits to be let through: its first call, or every one. `done`: it has done its
+    work by then."""
 
     def __init__(
-        self, patch: pytest.MonkeyPatch, owner: object, name: str, *, once: bool = False
+        self,
+        patch: pytest.MonkeyPatch,
+        owner: object,
+        name: str,
+        *,
+        once: bool = False,
+        done: bool = False,
     ) -> None:
         self.reached, self.through = asyncio.Event(), asyncio.Event()
         method = getattr(owner, name)
 
         async def held(*given: Any, **named: Any) -> Any:
+            result = await method(*given, **named) if done else None
             if not (once and self.reached.is_set()):
                 self.reached.set()
                 await self.through.wait()
-            return await method(*given, **named)
+            return result if done else await method(*given, **named)
 
         patch.setattr(owner, name, held)

@@ -56,7 +56,7 @@ RAISED: dict[str, Problems] = {
     "http.problems": pick("shutting_down", "thread_not_found", "limit_reached"),
     "http.problem_handlers": problem_codes.NO_OPERATION
     | pick("run_in_progress", "thread_changed", "forbidden", "limit_exceeded", "limit_reached")
-    | pick("thread_still_busy", "internal_error", "guard_failed"),
+    | pick("thread_still_busy", "internal_error", "guard_failed", "queue_full"),
     "formats": BODY_FIELDS,
     "formats.langgraph": problem_codes.LANGGRAPH_FIELDS | pick("unknown_checkpoint"),
     "runs": RUNS,

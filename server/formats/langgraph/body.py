@@ -55,6 +55,7 @@ from turnstream.server.turns.requests import (
     Branch,
     GraphValues,
     InvalidRequest,
+    OnBusy,
     Resume,
     RunOptions,
     StateUpdate,
@@ -90,7 +91,7 @@ _REMEDIES = {
 _BODY = fields.Otherwise("invalid_body")
 _STRATEGY = fields.Otherwise(
     "invalid_multitask_strategy",
-    "send reject or interrupt; runs of a thread do not queue up, and none is rolled back",
+    "send enqueue, reject or interrupt; no run is rolled back",
 )
 _TYPES = {"user": "human", "assistant": "ai"}
 _CANCELLED = {"cancelled": True}
@@ -202,6 +203,10 @@ class RunMetadata(Fields):
     based_on: Text | None = None
 
 
+Strategy = Annotated[Literal["enqueue", "reject", "interrupt"], _STRATEGY]
+_ON_BUSY: Mapping[Strategy, OnBusy] = {"enqueue": "queue", "reject": "reject", "interrupt": "stop"}
+
+
 class RunBody(Fields):
     interrupt_before: Breakpoints | None = None
     interrupt_after: Breakpoints | None = None
@@ -218,7 +223,7 @@ class RunBody(Fields):
     stream_subgraphs: bool | None = Field(
         None, description="Stream what subagents say under tool calls, too."
     )
-    multitask_strategy: Annotated[Literal["reject", "interrupt"], _STRATEGY] | None = None
+    multitask_strategy: Strategy | None = "enqueue"
     on_disconnect: Annotated[Literal["cancel", "continue"], _BODY] | None = None
     if_not_exists: Annotated[Literal["create", "reject"], _BODY] | None = None
     metadata: Annotated[Any, fields.FITTING_JSON] = Field(
@@ -318,7 +323,7 @@ def parse(body: Any, limits: BodyLimits, model: type[RunBody] = RunBody) -> Subm
         values=_values(asked, own, limits),
         options=RunOptions(before, after, limit),
         resume=None if resume is None else Resume(resume),
-        on_busy="stop" if asked.multitask_strategy == "interrupt" else "reject",
+        on_busy=_ON_BUSY[asked.multitask_strategy or "enqueue"],
         must_exist=asked.if_not_exists == "reject",
         based_on=read(RunMetadata, metadata, limits, "metadata").based_on if metadata else None,
     )

@@ -4,7 +4,7 @@ from typing import Any
 
 from turnstream.server.formats.fields import BodyLimits, read
 from turnstream.server.formats.format import BodyFormat, Format, deferred
-from turnstream.server.turns.requests import ApprovalAnswer
+from turnstream.server.turns.requests import ApprovalAnswer, UserMessage
 
 _body = deferred(__name__, "body")
 
@@ -16,6 +16,14 @@ def approval_body(
     decision = read(_body().DecisionBody, body, limits)
     answer: ApprovalAnswer = decision.on(tool_call_id, approval_id, decision.args)
     return answer
+
+
+def message_body(body: Any, *, limits: BodyLimits) -> UserMessage:
+    """A message in the place of one that waits for its turn. Raises InvalidRequest."""
+    message: UserMessage = _body().user_message(
+        read(_body().QueuedMessageBody, body, limits).message
+    )
+    return message
 
 
 BODY_FORMAT = BodyFormat(

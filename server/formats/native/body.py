@@ -119,7 +119,7 @@ def parse(body: Mapping[str, Any], limits: BodyLimits) -> Parsed:
         branch = Branch("regenerate", named)
     request = asked.request(
         thread_id=asked.thread_id,
-        message=None if message is None else _user_message(message),
+        message=None if message is None else user_message(message),
         answers=tuple(one.answer for one in asked.tool_results or ()),
         approvals=tuple(one.answer for one in asked.approvals or ()),
         continue_=bool(asked.goes_on),
@@ -129,7 +129,7 @@ def parse(body: Mapping[str, Any], limits: BodyLimits) -> Parsed:
     return Parsed(request)
 
 
-def _user_message(message: str | WholeMessage) -> UserMessage:
+def user_message(message: str | WholeMessage) -> UserMessage:
     if isinstance(message, str):
         return UserMessage((TextContent(message),))
     return UserMessage(message.parts, message.id)
@@ -139,7 +139,13 @@ class DecisionBody(tool_fields.DecisionWithArgs, ClosedFields):
     """A decision on a call that the address names."""
 
 
-MODELS = (NativeBody, DecisionBody)
+class QueuedMessageBody(ClosedFields):
+    """Another message in the place of one that waits for its turn."""
+
+    message: Message
+
+
+MODELS = (NativeBody, DecisionBody, QueuedMessageBody)
 _ASKED: dict[str, Sequence[str]] = {
     "MessageBody": ("message", "tool_results"),
     "ToolResultsBody": ("tool_results", "approvals"),

@@ -137,6 +137,10 @@ def _keep_substeps(connection: Connection) -> None:
     substeps.create(connection)
 
 
+def _queue_requests(connection: Connection) -> None:
+    tables.queued_requests.create(connection)
+
+
 STEPS: Sequence[Callable[[Connection], None]] = (
     _leave_out,
     _index_titles,
@@ -151,6 +155,7 @@ STEPS: Sequence[Callable[[Connection], None]] = (
     _keep_assistants,
     _keep_run_records,
     _keep_substeps,
+    _queue_requests,
 )
 """From version 1 to 2, and so on."""
 VERSION = 1 + len(STEPS)

@@ -18,6 +18,7 @@ from turnstream.server.storage.interfaces import (
 from turnstream.server.storage.postgres.held_claims import HeldClaim, HeldClaims, fence, refused
 from turnstream.server.storage.postgres.leases import PostgresLeases
 from turnstream.server.storage.postgres.transactions import PostgresTransactions
+from turnstream.server.storage.queued_requests import QueuedRequest
 from turnstream.server.storage.sql_store import SqlStore
 from turnstream.server.turns.header import ThreadKey
 from turnstream.server.turns.requests import IdempotencyKey
@@ -56,6 +57,14 @@ class PostgresStore(SqlStore):
         self, key: ThreadKey, run_id: str, idempotency: IdempotencyKey | None = None
     ) -> ClaimResult:
         return self._noted(key, run_id, await super().claim(key, run_id, idempotency))
+
+    async def claim_queued(
+        self, key: ThreadKey, run_id: str
+    ) -> tuple[Granted, QueuedRequest] | None:
+        claimed = await super().claim_queued(key, run_id)
+        if claimed:
+            self._noted(key, run_id, claimed[0])
+        return claimed
 
     async def claim_for_deletion(self, key: ThreadKey, deletion_id: str) -> ClaimResult:
         return self._noted(key, deletion_id, await super().claim_for_deletion(key, deletion_id))

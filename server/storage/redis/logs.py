@@ -80,7 +80,7 @@ class RedisLogs:
 
     async def create(self, run_id: str) -> RedisLog:
         """Raises StorageUnavailable."""
-        keys = [self._shared.keys.state(run_id)]
+        keys = [self._shared.keys.state(run_id), self._shared.keys.log(run_id)]
         await self._needed(CREATE, keys, self._shared.worker, UNOPENED_SECONDS)
         log = self._written[run_id] = self._made(run_id, writes=True)
         return log

@@ -60,7 +60,8 @@ class Keys:
 
 
 CREATE = Script("""
--- KEYS state; ARGV worker, seconds
+-- KEYS state, log; ARGV worker, seconds
+redis.call('DEL', KEYS[1], KEYS[2])  -- what a try before has left
 redis.call('HSET', KEYS[1], 'worker', ARGV[1], 'last', -1)
 redis.call('EXPIRE', KEYS[1], ARGV[2])
 """)

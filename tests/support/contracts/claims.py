@@ -30,12 +30,13 @@ from turnstream.server.storage.interfaces import (
     ThreadStore,
     WaitingApproval,
 )
+from turnstream.server.storage.queued_requests import QueuedRequest
 from turnstream.server.storage.retention import RetentionStore
 from turnstream.server.storage.sql_store import SqlTransactions
 from turnstream.server.storage.tables import requests
 from turnstream.server.storage.titles import FirstWords
 from turnstream.server.turns.header import ThreadKey
-from turnstream.server.turns.requests import IdempotencyKey
+from turnstream.server.turns.requests import IdempotencyKey, TurnRequest
 
 
 class ClaimContract:
@@ -373,6 +374,10 @@ class DeletionContract:
         assert await store.claim_idle(THREAD, "d1", soon, soon) == Held(None), "it is live"
         await store.end_run(THREAD, "r1", "finished")
         assert await store.claim_idle(THREAD, "d1", soon - 3600, soon) == Held(None), "it is new"
+        asked = QueuedRequest(THREAD, "r3", "native", TurnRequest(THREAD.thread_id), soon)
+        assert await store.enqueue(asked, 1)
+        assert await store.claim_idle(THREAD, "d1", soon, soon) == Held(None), "a request came"
+        assert await store.withdraw(THREAD, "r3")
         await store.claim(THREAD, "r2")
         assert await store.claim_idle(THREAD, "d1", soon, soon) == Held(None), "it is claimed"
         assert await store.holder(THREAD) == "r2"

@@ -45,14 +45,17 @@ from turnstream.server.http.cursors import Position, position
 from turnstream.server.http.event_streams import CURSOR_LOST
 from turnstream.server.http.operations import TEXT, Answer, Operation, Parameter, says
 from turnstream.server.http.problems import problem, unknown_thread
+from turnstream.server.http.queue import waiting
 from turnstream.server.http.sse_response import ServerSentEvents
 from turnstream.server.http.state import ApiRequest, owner, principal, rights, thread_key
 from turnstream.server.http.thread_json import as_json
 from turnstream.server.runs.endings import told_end
 from turnstream.server.runs.lives import StreamLost
 from turnstream.server.runs.lost_chunks import told_so_far
+from turnstream.server.runs.queue import QueuedRun
 from turnstream.server.runs.reader import LoggedRun
 from turnstream.server.storage.interfaces import ThreadEntry
+from turnstream.server.storage.queued_requests import QueuedRequest
 from turnstream.server.turns import problem_codes
 from turnstream.server.turns.accumulate import is_in_order
 from turnstream.server.turns.chunks import Chunk, Done, Error, Interrupt
@@ -67,6 +70,7 @@ if TYPE_CHECKING:
 
 FROM_THE_START = "-1"
 """As `Last-Event-ID`: clients that join a run which they have not read."""
+MAX_DIGITS = 9
 MAX_BATCH = 20
 """Runs that one request starts."""
 YES = ("1", "true")
@@ -82,7 +86,7 @@ class LangGraphRunJson(TypedDict):
     status: RunStatus
     metadata: dict[str, Any]
     kwargs: Nothing
-    multitask_strategy: Literal["reject"]
+    multitask_strategy: Literal["reject", "enqueue"]
 
 
 _PLACES = ("X-Thread-Id", "X-Run-Id", "Content-Location", "Location")
@@ -118,34 +122,57 @@ _MODES = {"type": "string", "pattern": f"^(({_NAMES})?(,|$))*$"}
 
 @Operation(
     "langgraphListRuns",
-    Answer("The last run, or none.", list[some_of(LangGraphRunJson)]),  # type: ignore[misc]
+    Answer(
+        "The runs that wait, the last one first, and the last that has begun.",
+        list[some_of(LangGraphRunJson)],  # type: ignore[misc]
+    ),
     STORAGE | pick("thread_not_found"),
     query={
         "select": Parameter("Keys of the run; all without it.", {"type": "array", "items": TEXT}),
-        "limit": Parameter("0: none.", {"type": "string"}),
-        "offset": Parameter("1 or more: none.", {"type": "string"}),
-        "status": Parameter("A status: nothing, if the run has another.", {"type": "string"}),
+        "limit": Parameter(f"The most runs; {PAGE_SIZE} without it.", {"type": "string"}),
+        "offset": Parameter("The runs to leave out.", {"type": "string"}),
+        "status": Parameter("The runs that have this status.", {"type": "string"}),
     },
 )
 async def list_runs(request: ApiRequest) -> Response:
-    """List the last run of a thread: of earlier ones the server keeps what they said."""
+    """List the runs of a thread that wait for their turn, and its last run: of earlier ones the
+    server keeps what they said."""
     query, key = request.query_params, thread_key(request)
-    entry = await request.state["store"].get(key)
+    queue, entry = await request.state["store"].queue(key), await request.state["store"].get(key)
     if entry is None:
         raise unknown_thread(key)
-    _, status = STATUSES[entry.run_state]
-    is_asked_for = query.get("limit") != "0" and query.get("offset", "0") == "0"
-    if not entry.run_id or not is_asked_for or query.get("status", status) != status:
-        return JSONResponse([])
-    record = await _recorded(request, entry, entry.run_id)
-    run = _run(entry.id, entry.run_id, record, entry.updated_at, status)
-    return JSONResponse([selected(run, query.getlist("select") or None)])
+    waits = waiting(queue, entry)
+    runs = [_pending(request, entry, queued) for queued in reversed(waits)]
+    if entry.run_id and all(entry.run_id != queued.run_id for queued in waits):
+        record = await _recorded(request, entry, entry.run_id)
+        status = STATUSES[entry.run_state][1]
+        runs.append(_run(entry.id, entry.run_id, record, entry.updated_at, status))
+    found = [run for run in runs if query.get("status", run["status"]) == run["status"]]
+    first = _number(query.get("offset"), 0)
+    page = found[first : first + _number(query.get("limit"), PAGE_SIZE)]
+    return JSONResponse([selected(run, query.getlist("select") or None) for run in page])
+
+
+def _number(text: str | None, default: int) -> int:
+    is_number = text is not None and text.isascii() and text.isdecimal()
+    return int(text[:MAX_DIGITS]) if text and is_number else default
+
+
+def _pending(request: ApiRequest, entry: ThreadEntry, queued: QueuedRequest) -> LangGraphRunJson:
+    """A run that waits for its turn, or could not begin."""
+    graphs = request.state["graphs"]
+    record = queued.request.record or RunRecord(graphs.name_of(entry) or graphs.default)
+    at = datetime.fromtimestamp(queued.queued_at, UTC).isoformat(timespec="milliseconds")
+    status: RunStatus = "error" if queued.problem else "pending"
+    return _run(queued.key.thread_id, queued.run_id, record, at, status)
 
 
 @Operation("langgraphGetRun", Answer("The run.", LangGraphRunJson), _FOUND)
 async def get_run(request: ApiRequest) -> Response:
     """Load the status of a run."""
     entry, run = await _find(request)
+    if isinstance(run, QueuedRequest):
+        return JSONResponse(_pending(request, entry, run))
     run_id = request.path_params["run_id"]
     record = await _recorded(request, entry, run_id)
     is_earlier = entry.run_id != run_id
@@ -165,7 +192,8 @@ async def get_run(request: ApiRequest) -> Response:
 )
 async def await_run(request: ApiRequest) -> Response:
     """Wait until a run is over, and answer with the state that it leaves."""
-    entry, run = await _find(request)
+    entry, found = await _find(request)
+    run = QueuedRun.of(found, 1) if isinstance(found, QueuedRequest) else found
     stops = request.query_params.get("cancel_on_disconnect") in YES
     key, run_id = ThreadKey(owner(request), entry.id), request.path_params["run_id"]
     return _result_of(request, key, run_id, run, stops=stops)
@@ -190,12 +218,16 @@ async def join_run(request: ApiRequest) -> Response:
     From its first event, or after the event whose id is given. A cursor that is unknown gets a
     stream that says so; of a run that is held no longer there is its end alone.
     """
-    _, run = await _find(request)
+    _, found = await _find(request)
+    run = found if isinstance(found, LoggedRun) else None
     query, streams = request.query_params, request.state["streams"]
     # Python's client sends an empty one for none.
     named = [name for text in query.getlist("stream_mode") for name in text.split(",") if name]
     with fields.at("stream_mode"):
         modes = _modes(stream.wanted_modes(named), subgraphs=query.get("stream_subgraphs") in YES)
+    stops = query.get("cancel_on_disconnect") in YES
+    if isinstance(found, QueuedRequest):
+        return _stream_later(request, QueuedRun.of(found, 1), modes, {}, stops=stops)
     cursor = request.headers.get("last-event-id") or FROM_THE_START
     place: Position | Literal["done", "lost"] = Position(run, 0) if run else "done"
     if run and cursor != FROM_THE_START:
@@ -205,7 +237,6 @@ async def join_run(request: ApiRequest) -> Response:
         return streams.whole(WIRE_FORMAT, ending, principal(request).id)
     if place == "lost" or place.run.header.run_id != run.header.run_id:
         return streams.cursor_lost(WIRE_FORMAT)
-    stops = query.get("cancel_on_disconnect") in YES
     headers = _places(run.header, modes)
     return await _stream(request, run, modes, stops=stops, after=place.after, headers=headers)
 
@@ -226,8 +257,11 @@ async def cancel_run(request: ApiRequest) -> Response:
     """Stop a run."""
     query, runs = request.query_params, request.state["runs"]
     _check_action(request)
-    await _find(request)
+    _, run = await _find(request)
     key, run_id = thread_key(request), request.path_params["run_id"]
+    if isinstance(run, QueuedRequest) and await runs.queue.withdraw(key, run_id):
+        is_awaited = query.get("wait") in YES
+        return Response(status_code=204) if is_awaited else JSONResponse({}, 202)
     if query.get("wait") not in YES:
         runs.ask_to_stop(key, run_id)
         return JSONResponse({}, 202)
@@ -269,8 +303,10 @@ class Asked(NamedTuple):
     def headers(self) -> dict[str, str]:
         return chat.ignored_header(self.submission.ignored)
 
-    async def start(self, request: ApiRequest) -> LoggedRun:
-        return await request.state["runs"].start(principal(request), self.turn, WIRE_FORMAT.name)
+    async def start(self, request: ApiRequest) -> LoggedRun | QueuedRun:
+        """Start the run, or have it wait for its turn."""
+        runs = request.state["runs"]
+        return await runs.start_or_queue(principal(request), self.turn, WIRE_FORMAT.name)
 
 
 async def _read_run(request: ApiRequest) -> Asked:
@@ -362,22 +398,28 @@ async def _create(request: ApiRequest, asked: Asked) -> Response:
 
 
 async def _begin(request: ApiRequest, asked: Asked) -> tuple[LangGraphRunJson, dict[str, str]]:
+    status: RunStatus = "running"
     try:
         run = await asked.start(request)
-        headers = chat.run_headers(run) | _places(run.header, asked.modes)
-        if asked.deletes_thread:
+        if isinstance(run, QueuedRun):
+            headers, status = chat.queue_headers(run) | _places(run, asked.modes), "pending"
+        else:
+            headers = chat.run_headers(run) | _places(run.header, asked.modes)
+        if asked.deletes_thread and isinstance(run, LoggedRun):
             request.state["runs"].delete_at_end(run)
     except StreamLost as lost:
         headers = chat.unseen_headers(lost) | _places(lost)
     now = datetime.now(UTC).isoformat(timespec="milliseconds")
     id, run_id = headers["X-Thread-Id"], headers["X-Run-Id"]
     record = asked.turn.record or RunRecord(asked.assistant_id)
-    return _run(id, run_id, record, now, "running"), headers
+    return _run(id, run_id, record, now, status), headers
 
 
 async def _stream_new(request: ApiRequest, asked: Asked) -> Response:
     try:
         run = await asked.start(request)
+        if isinstance(run, QueuedRun):
+            return _stream_later(request, run, asked.modes, asked.headers, stops=asked.stops)
         with chat.stream_refusals(run):
             headers = _places(run.header, asked.modes) | asked.headers
             response = await _stream(request, run, asked.modes, stops=asked.stops, headers=headers)
@@ -390,6 +432,11 @@ async def _stream_new(request: ApiRequest, asked: Asked) -> Response:
 async def _wait_for_new(request: ApiRequest, asked: Asked) -> Response:
     try:
         run = await asked.start(request)
+        if isinstance(run, QueuedRun):
+            response = _result_of(request, run.key, run.run_id, run, stops=asked.stops)
+            places = chat.queue_headers(run) | _result_place(run)
+            response.headers.update(places | asked.headers)
+            return response
         with chat.stream_refusals(run):
             key, run_id = run.header.key, run.header.run_id
             response = _result_of(request, key, run_id, run, stops=asked.stops)
@@ -417,12 +464,25 @@ def _deleting(
 
 
 def _result_of(
-    request: ApiRequest, key: ThreadKey, run_id: str, run: LoggedRun | None, *, stops: bool
+    request: ApiRequest,
+    key: ThreadKey,
+    run_id: str,
+    found: LoggedRun | QueuedRun | None,
+    *,
+    stops: bool,
 ) -> ServerSentEvents:
     """Answer with the result of a run once it is over; `stops`: it ends if the reader leaves.
     Raises Problem, LimitExceeded."""
 
     async def body() -> bytes:
+        run = found
+        try:
+            if isinstance(run, QueuedRun):
+                run = await request.state["runs"].queue.begun(run)
+        except InvalidRequest as refused:
+            return as_json({"__error__": snapshot.error_json(refused.code, refused.message)})
+        except StreamLost:
+            run = None
         if run is None:
             return await result_json(request, key, run_id, None)
         # The run has a reader until its result is made: it is not ended as unread, nor is its
@@ -433,7 +493,7 @@ def _result_of(
                     break
             return await result_json(request, key, run_id, run)
 
-    left = partial(request.state["runs"].ask_to_stop, key, run_id) if stops else None
+    left = partial(request.state["runs"].abandon, key, run_id) if stops else None
     expires_at = principal(request).expires_at
     return request.state["streams"].awaited(
         body, rights(request), {}, expires_at=expires_at, left=left
@@ -493,7 +553,26 @@ async def _stream(
     return await chat.stream_run(request, run, WIRE_FORMAT, modes, replay=True, left=left, **rest)
 
 
-def _places(run: RunHeader | StreamLost, modes: stream.Modes = stream.ALL_MODES) -> dict[str, str]:
+def _stream_later(
+    request: ApiRequest,
+    queued: QueuedRun,
+    modes: stream.Modes,
+    headers: Mapping[str, str],
+    *,
+    stops: bool,
+) -> ServerSentEvents:
+    """Stream a run that waits for its turn; it ends, or does not begin, if its reader leaves and
+    `stops` is set."""
+    drop = partial(request.state["runs"].abandon, queued.key, queued.run_id)
+    places, left = {**_places(queued, modes), **headers}, drop if stops else None
+    return chat.stream_queued(
+        request, queued, WIRE_FORMAT, modes, replay=True, headers=places, left=left
+    )
+
+
+def _places(
+    run: RunHeader | StreamLost | QueuedRun, modes: stream.Modes = stream.ALL_MODES
+) -> dict[str, str]:
     """Name the run and its stream. A client that joins again repeats nothing of what it asked: the
     address says it."""
     place = f"/threads/{run.key.thread_id}/runs/{run.run_id}"
@@ -503,22 +582,28 @@ def _places(run: RunHeader | StreamLost, modes: stream.Modes = stream.ALL_MODES)
     return {"Content-Location": place, "Location": f"{place}/stream{told}"}
 
 
-def _result_place(run: RunHeader) -> dict[str, str]:
+def _result_place(run: RunHeader | QueuedRun) -> dict[str, str]:
     """Name the run, and where its result can be had again."""
     place = f"/threads/{run.key.thread_id}/runs/{run.run_id}"
     return {"Content-Location": place, "Location": f"{place}/join"}
 
 
-async def _find(request: ApiRequest) -> tuple[ThreadEntry, LoggedRun | None]:
+async def _find(
+    request: ApiRequest,
+) -> tuple[ThreadEntry, LoggedRun | QueuedRequest | None]:
     """Find the thread and the run that the address names. The run is None if its log is no longer
     held. Raises Problem."""
-    key, run_id = thread_key(request), request.path_params["run_id"]
-    entry = await request.state["store"].get(key)
+    key, run_id, store = thread_key(request), request.path_params["run_id"], request.state["store"]
+    queued, entry = await store.queued(key, run_id), await store.get(key)
     if entry is None:
         raise unknown_thread(key)
+    if queued and not queued.has_begun:
+        return entry, queued
     run = await request.state["reader"].find(key, run_id)
     if run is None and entry.run_id != run_id:
-        raise problem("run_not_found")
+        if queued is None:
+            raise problem("run_not_found")
+        return entry, queued
     return entry, run
 
 
@@ -546,7 +631,7 @@ def _run(
         "status": status,
         "metadata": {**record.metadata},
         "kwargs": {},
-        "multitask_strategy": "reject",
+        "multitask_strategy": "enqueue" if status == "pending" else "reject",
     }
 
 
@@ -663,7 +748,7 @@ async def create_runs(request: ApiRequest) -> Response:
     except BaseException:
         for run in begun:
             key = ThreadKey(owner(request), run["thread_id"])
-            request.state["runs"].ask_to_stop(key, run["run_id"])
+            request.state["runs"].abandon(key, run["run_id"])
         raise
     return JSONResponse(begun)
 
@@ -680,7 +765,7 @@ class LangGraphCancelBody(Fields):
         Annotated[
             Literal["pending", "running", "all"],
             fields.Otherwise("invalid_body"),
-            says("`pending`: none, since runs do not queue up."),
+            says("`pending`: the runs that wait for their turn, which are withdrawn."),
         ]
         | None
     ) = None
@@ -688,18 +773,22 @@ class LangGraphCancelBody(Fields):
 
 @Operation(
     "langgraphCancelRuns",
-    {204: Answer("The runs are asked to stop.", may_have=(chat.IGNORED,))},
+    {204: Answer("The runs are asked to stop, or withdrawn.", may_have=(chat.IGNORED,))},
     STORAGE | pick("invalid_body", "invalid_text", "unsupported_option"),
     query={"action": _ACTION},
     body=LangGraphCancelBody,
     examples={"all": {"status": "all"}, "one": {"thread_id": "t1", "run_ids": ["r1"]}},
 )
 async def cancel_runs(request: ApiRequest) -> Response:
-    """Stop live runs. Those that are over are passed over."""
+    """Stop live runs, and withdraw those that wait. Those that are over are passed over."""
     asked, headers = await read_body(request, LangGraphCancelBody)
     _check_action(request)
     ids = None if asked.run_ids is None else {*asked.run_ids}
     store, runs, cursor = request.state["store"], request.state["runs"], None
+    if asked.status != "running":
+        for key, run_id in await store.queued_of(owner(request), MAX_SEARCHED):
+            if asked.thread_id in (None, key.thread_id) and (ids is None or run_id in ids):
+                await runs.queue.withdraw(key, run_id)
     for _ in range(MAX_SEARCHED // PAGE_SIZE):
         page = await store.page(owner(request), PAGE_SIZE, cursor, "live")
         for entry in page.entries if asked.status != "pending" else ():
@@ -712,8 +801,18 @@ async def cancel_runs(request: ApiRequest) -> Response:
     return Response(status_code=204, headers=headers)
 
 
-@Operation("langgraphDeleteRun", {}, _FOUND | pick("run_kept"))
+@Operation(
+    "langgraphDeleteRun",
+    {204: Answer("The run waited for its turn, and is withdrawn.")},
+    _FOUND | pick("run_kept"),
+)
 async def delete_run(request: ApiRequest) -> Response:
-    """Refuse to delete a run: what it said is its thread's, and goes with it."""
-    await _find(request)
+    """Withdraw a run that waits for its turn.
+
+    Another one is not deleted: what it said is its thread's, and goes with it.
+    """
+    _, run = await _find(request)
+    queue = request.state["runs"].queue
+    if isinstance(run, QueuedRequest) and await queue.withdraw(run.key, run.run_id):
+        return Response(status_code=204)
     raise problem("run_kept")

@@ -47,7 +47,7 @@ from turnstream.server.turns.problem_codes import STORAGE, pick
 from turnstream.server.turns.requests import InvalidRequest
 
 ThreadStatus = Literal["idle", "busy", "interrupted", "error"]
-RunStatus = Literal["running", "success", "interrupted", "error"]
+RunStatus = Literal["pending", "running", "success", "interrupted", "error"]
 Interrupts = list[Annotated[Mapping[str, Any], component("LangGraph.Interrupt")]]
 
 PAGE_SIZE = 100

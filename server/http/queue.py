@@ -1,0 +1,140 @@
+"""/threads/{thread_id}/queue: the requests that wait for their turn on a thread."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import partial
+from typing import Annotated, Any, NotRequired
+
+from starlette.endpoints import HTTPEndpoint
+from starlette.responses import JSONResponse, Response
+from typing_extensions import TypedDict
+
+from turnstream.server.formats import DEFAULT, WireFormat, message_body
+from turnstream.server.http.chat import PROTOCOL, first_event_url
+from turnstream.server.http.operations import Answer, Operation, Time, component, says
+from turnstream.server.http.problems import problem, unknown_thread
+from turnstream.server.http.state import ApiRequest, principal, thread_key
+from turnstream.server.storage.interfaces import ThreadEntry
+from turnstream.server.storage.queued_requests import QueuedRequest
+from turnstream.server.turns.messages import UserTurn
+from turnstream.server.turns.problem_codes import STORAGE, pick
+from turnstream.server.turns.requests import InvalidRequest, TurnRequest, UserMessage
+
+
+class QueuedProblemJson(TypedDict):
+    code: str
+    message: str
+
+
+class QueuedJson(TypedDict):
+    """A request that waits for its turn."""
+
+    run_id: Annotated[str, says("The id that its run gets.")]
+    message: Annotated[
+        Annotated[Mapping[str, Any], component("Message")] | None,
+        says("In the wire format; null if the request brings none."),
+    ]
+    queued_at: Time
+    stream_url: Annotated[str, says("The stream of its run, which waits for the beginning.")]
+    problem: NotRequired[
+        Annotated[QueuedProblemJson, says("Why its run could not begin; edit or withdraw it.")]
+    ]
+
+
+class QueueJson(TypedDict):
+    queue: list[QueuedJson]
+
+
+def queued_json(queued: QueuedRequest, format: WireFormat) -> QueuedJson:
+    message = queued.request.message
+    turns = [UserTurn(message.id or "", message.content, queued.queued_at)] if message else []
+    at = datetime.fromtimestamp(queued.queued_at, UTC).isoformat(timespec="milliseconds")
+    shown: QueuedJson = {
+        "run_id": queued.run_id,
+        "message": next(iter(format.snapshot(turns)), None) if turns else None,
+        "queued_at": at,
+        "stream_url": first_event_url(queued.key.thread_id, queued.run_id),
+    }
+    if queued.problem:
+        shown["problem"] = {"code": queued.problem[0], "message": queued.problem[1]}
+    return shown
+
+
+def waiting(queue: Sequence[QueuedRequest], entry: ThreadEntry) -> Sequence[QueuedRequest]:
+    """The requests that are not in the thread yet: also one whose run was its last, and is to begin
+    again because it kept nothing."""
+    return [one for one in queue if not one.has_begun or one.run_id != entry.run_id]
+
+
+def _format(request: ApiRequest) -> WireFormat:
+    name = request.query_params.get("protocol", DEFAULT.name)
+    format: WireFormat = request.state["formats"].wire_format(name)
+    return format
+
+
+class ThreadQueue(HTTPEndpoint):
+    @Operation(
+        "listQueue",
+        Answer("The requests, in their order.", QueueJson),
+        STORAGE | pick("thread_not_found", "invalid_protocol"),
+        query={"protocol": PROTOCOL},
+    )
+    async def get(self, request: ApiRequest) -> Response:
+        """List the requests that wait for their turn on a thread."""
+        key, store, format = thread_key(request), request.state["store"], _format(request)
+        queue, entry = await store.queue(key), await store.get(key)
+        if entry is None:
+            raise unknown_thread(key)
+        return JSONResponse({"queue": [queued_json(one, format) for one in waiting(queue, entry)]})
+
+
+class Queued(HTTPEndpoint):
+    @Operation(
+        "editQueued",
+        Answer("The request, in its place.", QueuedJson),
+        STORAGE
+        | pick("not_queued", "invalid_protocol", "invalid_body", "unknown_key", "empty_message")
+        | pick("message_too_long", "too_many_images", "images_too_large", "invalid_text")
+        | pick("unsupported_part", "invalid_image", "invalid_message_id", "nothing_to_edit"),
+        query={"protocol": PROTOCOL},
+        body="QueuedMessageBody",
+        examples={"other words": {"message": "Hello again"}},
+    )
+    async def patch(self, request: ApiRequest) -> Response:
+        """Edit the message of a request that waits.
+
+        It keeps its place and its id. A request that could not begin waits for its turn again.
+        """
+        key, run_id, format = thread_key(request), request.path_params["run_id"], _format(request)
+        read = partial(message_body, limits=request.state["body_limits"])
+        message, _ = await request.state["bodies"].read(request, read)
+        queued = await request.state["store"].queued(key, run_id)
+        if queued is None or await request.state["store"].get(key) is None:
+            raise problem("not_queued")
+        other = _edited(queued, message)
+        edited = await request.state["runs"].queue.edit(principal(request), key, run_id, other)
+        if edited is None:
+            raise problem("not_queued")
+        return JSONResponse(queued_json(edited, format))
+
+    @Operation(
+        "withdrawQueued",
+        {204: Answer("The request is withdrawn: its run will not begin.")},
+        STORAGE | pick("not_queued"),
+    )
+    async def delete(self, request: ApiRequest) -> Response:
+        """Withdraw a request that waits."""
+        key, run_id = thread_key(request), request.path_params["run_id"]
+        is_there = await request.state["store"].get(key) is not None
+        if not is_there or not await request.state["runs"].queue.withdraw(key, run_id):
+            raise problem("not_queued")
+        return Response(status_code=204)
+
+
+def _edited(queued: QueuedRequest, message: UserMessage) -> TurnRequest:
+    """Raises InvalidRequest."""
+    if queued.request.message is None:
+        sentence = "The request has no message: withdraw it, and send another."
+        raise InvalidRequest("nothing_to_edit", sentence, 409)
+    return replace(queued.request, message=replace(message, id=queued.request.message.id))
