@@ -5,20 +5,20 @@ from pathlib import Path
 from playwright.async_api import expect
 
 from tests.browser.conftest import Visitors
-from tests.graphs.zoo.model import ReplyingModel
+from tests.graphs.zoo.subagents import HeldTool
 from tests.support.serving import serving, settings
 
 AGENT = """
-from tests.browser.test_subagents import MODELS
+from tests.browser.test_subagents import HELD
 from tests.graphs.zoo.model import ReplyingModel
-from tests.graphs.zoo.subagents import agents_as_tools, edit
+from tests.graphs.zoo.subagents import HeldTool, edit
 
 
 def graph():
-    MODELS.append(ReplyingModel(replies=edit).held_at(12))
-    return agents_as_tools(MODELS[-1])
+    HELD.append(HeldTool())
+    return HELD[-1].graph(ReplyingModel(replies=edit))
 """
-MODELS: list[ReplyingModel] = []
+HELD: list[HeldTool] = []
 
 
 async def test_two_subagents_show_what_they_do_under_their_calls(
@@ -35,7 +35,7 @@ async def test_two_subagents_show_what_they_do_under_their_calls(
             await expect(card).to_contain_text("researcher")
             await expect(card.get_by_text("Looking.").last).to_be_visible()
             await expect(card).to_have_attribute("open", "")
-        MODELS[-1].gate.open()
+        HELD[-1].opened.set()
         await visit.idle()
         await expect(visit.reply).to_contain_text("Written: I found facts of moss.")
         for _ in range(2):

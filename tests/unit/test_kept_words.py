@@ -42,7 +42,7 @@ class Store:
 async def test_words_are_written_once_in_two_seconds_however_many_come_and_only_new_ones() -> None:
     store, said = Store(), AIMessage("One")
     step = SimpleNamespace(message=said)
-    run: Any = SimpleNamespace(unsaved=[step])
+    run: Any = SimpleNamespace(unsaved=[step], substeps=None)
     words: Any = KeptWords(store, THREAD, "r1", run)  # type: ignore[arg-type]
     with pytest.MonkeyPatch.context() as patch:
         clock = Clock(patch)

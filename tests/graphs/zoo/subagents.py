@@ -1,5 +1,6 @@
 """Subagents under tool calls: agents as tools, a subgraph, one below another, a model in a tool."""
 
+import asyncio
 from collections.abc import Sequence
 from typing import Any
 
@@ -21,6 +22,27 @@ async def look_up(topic: str) -> str:
     return f"facts of {topic}"
 
 
+class HeldTool:
+    """`look_up`, which answers once it is open."""
+
+    def __init__(self) -> None:
+        self.asked, self.opened = asyncio.Semaphore(0), asyncio.Event()
+
+    async def is_asked(self, times: int) -> None:
+        for _ in range(times):
+            await self.asked.acquire()
+
+    def graph(self, model: BaseChatModel) -> Any:
+        @tool("look_up")
+        async def look_up_later(topic: str) -> str:
+            """Look something up."""
+            self.asked.release()
+            await self.opened.wait()
+            return f"facts of {topic}"
+
+        return agents_as_tools(model, look_up_later)
+
+
 def research(agent: Any) -> BaseTool:
     """Give an agent as a tool."""
 
@@ -33,12 +55,12 @@ def research(agent: Any) -> BaseTool:
     return research
 
 
-def researcher(model: BaseChatModel) -> Any:
-    return create_agent(model, tools=[look_up], name="researcher")
+def researcher(model: BaseChatModel, source: BaseTool = look_up) -> Any:
+    return create_agent(model, tools=[source], name="researcher")
 
 
-def agents_as_tools(model: BaseChatModel) -> Any:
-    return create_agent(model, tools=[research(researcher(model))], name="editor")
+def agents_as_tools(model: BaseChatModel, source: BaseTool = look_up) -> Any:
+    return create_agent(model, tools=[research(researcher(model, source))], name="editor")
 
 
 def in_one_node(model: BaseChatModel) -> Any:
