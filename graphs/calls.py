@@ -88,6 +88,10 @@ class CallAssembler:
         self._given_ids: dict[int, str | None] = {}
         self._used: set[str] = set()
 
+    def given_id(self, position: int) -> str | None:
+        """The id that the model gave the call at this position."""
+        return self._given_ids.get(position)
+
     @property
     def given_ids(self) -> dict[str, str]:
         """The ids that the model gave its calls, to those that they have."""

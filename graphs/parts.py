@@ -53,6 +53,10 @@ class PartAssembler:
     def calls(self) -> list[StreamedCall]:
         return self._assembler.calls
 
+    def given_id(self, position: int) -> str | None:
+        """The id that the model gave its call at this position among the calls."""
+        return self._assembler.given_id(position)
+
     @property
     def given_ids(self) -> Mapping[str, str]:
         """The ids that the model gave its calls, to those that they have."""

@@ -53,7 +53,6 @@ from turnstream.server.turns.chunks import (
     InterruptsDiscarded,
     MessageFinish,
     PartStart,
-    Substep,
     TextPart,
     Usage,
 )
@@ -274,8 +273,6 @@ class Run:
     async def _keep_to_size(self, chunks: Sequence[Chunk]) -> None:
         """End the run if it is too long. Its words are in the log by now, and in the thread too;
         nothing follows them."""
-        if not self._checkpoints.substeps_bytes:
-            chunks = [chunk for chunk in chunks if not isinstance(chunk, Substep)]
         self._log_bytes += sum(map(text_bytes, chunks))
         limit = self.start.limits.max_bytes
         if self._log_bytes > limit:

@@ -16,6 +16,10 @@ from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.messages import AIMessageChunk, BaseMessage
 
 MARK = "turnstream_tool_call"
+AGENT = "turnstream_agent"
+"""The name of the agent whose model speaks, unless it is that of the agent that makes the call: the
+metadata of a call is handed down to all that runs in it."""
+_AGENT = "lc_agent_name"
 _SEPARATOR = "|"
 Namespace = tuple[str, ...]
 CallIds = tuple[str, ...]
@@ -25,10 +29,12 @@ it. Another subagent of the run may give the same id, so the last alone names no
 
 @dataclass(slots=True)
 class _Call:
-    """A call at work. `task` is the namespace of the task that makes it."""
+    """A call at work. `task` is the namespace of the task that makes it, `agent` the name of the
+    agent."""
 
     ids: CallIds
     task: Namespace
+    agent: str | None
     outer: "_Call | None"
     is_over: bool = False
 
@@ -39,7 +45,8 @@ _at_work: ContextVar[_Call | None] = ContextVar("turnstream_tool_call", default=
 class CallsAtWork(BaseCallbackHandler):
     """Knows under which tool call something in a run is said.
 
-    A call that was made without an id has an id of its own here, which no client knows.
+    A call that was made without an id is a part of the call around it. The outermost has an id of
+    its own here, which no client knows.
     """
 
     run_inline = True
@@ -63,9 +70,12 @@ class CallsAtWork(BaseCallbackHandler):
         **kwargs: Any,
     ) -> None:
         del serialized, input_str
-        task = _split((metadata or {}).get("langgraph_checkpoint_ns"))
-        outer, id = _current(), kwargs.get("tool_call_id") or str(run_id)
-        call = _Call((*(outer.ids if outer else ()), id), task, outer)
+        about = metadata or {}
+        task, agent = _split(about.get("langgraph_checkpoint_ns")), about.get(_AGENT)
+        outer, id = _current(), kwargs.get("tool_call_id")
+        around = outer.ids if outer else ()
+        ids = (*around, id) if id else around or (str(run_id),)
+        call = _Call(ids, task, agent, outer)
         self._running[run_id] = call
         _at_work.set(call)
         if task:
@@ -98,6 +108,8 @@ class CallsAtWork(BaseCallbackHandler):
         call = _current()
         if call and metadata is not None:
             metadata[MARK] = call.ids
+            agent = metadata.get(_AGENT)
+            metadata[AGENT] = None if agent == call.agent else agent
             task = _split(metadata.get("langgraph_checkpoint_ns"))
             graph = task[:-1]
             if graph[: len(call.task)] == call.task:
@@ -107,8 +119,9 @@ class CallsAtWork(BaseCallbackHandler):
         self, message: BaseMessage, about: Mapping[str, Any], namespace: Namespace
     ) -> CallIds | None:
         """The call under which a message of the stream is said; None: under none."""
-        if MARK in about:
-            return tuple(about[MARK])
+        mark = about.get(MARK)
+        if isinstance(mark, tuple):  # not what a client has put into its metadata
+            return mark
         call = self.of_graph(namespace)
         # A model that speaks when its call is over is not marked, and is no part of the answer.
         if namespace and call is None and isinstance(message, AIMessageChunk):

@@ -26,9 +26,9 @@ from turnstream.graphs.result_view import ResultView, hidden_result, shows_undec
 from turnstream.server.runs.endings import last_reason, settled
 from turnstream.server.runs.speakers import Speaker, Speakers, is_internal, speaker_of
 from turnstream.server.runs.step import StreamedStep
-from turnstream.server.runs.subagents import CallIds
+from turnstream.server.runs.subagents import AGENT, CallIds
 from turnstream.server.runs.told_steps import ToldSteps
-from turnstream.server.storage.kept_substeps import KeptSubstep, KeptSubsteps
+from turnstream.server.storage.kept_substeps import KeptSubstep, KeptSubsteps, can_be_kept
 from turnstream.server.turns.accumulate import ToldSubsteps, substep_chunks
 from turnstream.server.turns.chunks import (
     ArgsFinish,
@@ -228,7 +228,7 @@ class Substeps:
         key = (id, about.get("langgraph_checkpoint_ns"), message.id)
         step = self._heard.get(key)
         if step is None:
-            agent = about.get("lc_agent_name")
+            agent = about.get(AGENT)
             speaker = speaker_of(namespace, about)
             if is_internal(about) or self._speakers.is_hidden(speaker):
                 self._latest[id, message.id] = None
@@ -431,7 +431,7 @@ class Substeps:
             id = self._own_ids.get((id, given), "")
         under = self._under.get(id)
         if under is None:
-            root = self._roots.get(id) or (id if self._is_open(id) else None)
+            root = self._roots.get(id) or (id if self._is_open(id) and can_be_kept(id) else None)
             if root is None:
                 return id, None
             self._roots[id] = root
@@ -478,12 +478,13 @@ class Substeps:
         self._steps_of_calls[id] = call_id, step_id
         under = self._under.get(call_id)
         step = under.steps.by_id.get(step_id) if under else None
-        given_ids = {id: id, **(step.parts.given_ids if step else {})}
+        given = step.parts.given_id(len(step.tool_names) - 1) if step else None
         self._call_ids.add(id)
-        self._own_ids |= {(call_id, given): own for given, own in given_ids.items()}
-        row = self._row(call_id, step_id)
-        if row and step:
-            row.given_ids = {given: own for given, own in given_ids.items() if given != own}
+        self._own_ids[call_id, id] = id
+        if given and given != id:
+            self._own_ids[call_id, given] = id
+            if row := self._row(call_id, step_id):
+                row.given_ids[given] = id
 
     def _note_given_ids(self, call_id: str, step: StreamedStep, message: AIMessage) -> None:
         """Note the ids that a message has for the calls of a step."""

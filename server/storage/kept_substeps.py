@@ -6,6 +6,13 @@ from typing import Protocol
 
 from turnstream.server.turns.header import ThreadKey
 
+MAX_ID_CHARS = 200
+
+
+def can_be_kept(call_id: str) -> bool:
+    """Check that every database takes the id of a call as a key: a graph may have written it."""
+    return len(call_id) <= MAX_ID_CHARS and call_id.isprintable()
+
 
 @dataclass(frozen=True, slots=True)
 class KeptSubstep:

@@ -14,7 +14,7 @@ from sqlalchemy import (
     text,
 )
 
-from turnstream.server.storage.kept_substeps import KeptSubstep
+from turnstream.server.storage.kept_substeps import KeptSubstep, can_be_kept
 from turnstream.server.storage.tables import TEXT, metadata
 from turnstream.server.turns.header import ThreadKey
 
@@ -80,7 +80,8 @@ def get(connection: Connection, key: ThreadKey, call_ids: Collection[str]) -> Se
 def _rows(
     connection: Connection, key: ThreadKey, call_ids: Collection[str]
 ) -> Iterator[KeptSubstep]:
-    for start in range(0, len(ids := [*call_ids]), CALLS_AT_ONCE):
+    ids = [*filter(can_be_kept, call_ids)]
+    for start in range(0, len(ids), CALLS_AT_ONCE):
         named = {**_of(key), "calls": ids[start : start + CALLS_AT_ONCE]}
         yield from (KeptSubstep(*row) for row in connection.execute(_OF_CALLS, named))
 

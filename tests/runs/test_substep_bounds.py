@@ -14,7 +14,7 @@ from turnstream.graphs.result_view import DeclaredResults, ResultView
 from turnstream.server.formats.assistant_transport.state import StateEncoder
 from turnstream.server.formats.format import StreamContext
 from turnstream.server.runs.speakers import Speakers
-from turnstream.server.runs.subagents import CallsAtWork
+from turnstream.server.runs.subagents import MARK, CallsAtWork
 from turnstream.server.runs.substeps import Substeps, told_substeps
 from turnstream.server.storage.kept_substeps import KeptSubstep
 from turnstream.server.turns.accumulate import ToldSubsteps
@@ -229,6 +229,10 @@ def test_a_subagent_that_outlives_its_call_is_no_part_of_the_answer() -> None:
     late = AIMessageChunk(content="late", id="m")
     assert calls.of_message(late, {}, ("tools:u",)) == ("c1",)
     assert calls.of_graph(("tools:u",)) == ("c1",)
+
+
+def test_a_client_that_marks_its_run_names_no_call() -> None:
+    assert CallsAtWork().of_message(AIMessageChunk(content="Hi"), {MARK: "c1"}, ()) is None
 
 
 def test_a_second_graph_of_a_task_is_not_taken_for_one_below_the_first() -> None:

@@ -11,11 +11,14 @@ from langchain.agents import create_agent
 from langchain.agents.middleware import PIIMiddleware
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
+from langchain_core.tools import tool
+from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.prebuilt import ToolNode, tools_condition
 
 from tests.graphs.zoo.animal import Animal
-from tests.graphs.zoo.model import Gate, ReplyingModel
+from tests.graphs.zoo.model import Gate, Replies, ReplyingModel
 from tests.graphs.zoo.served import Home, served
-from tests.graphs.zoo.subagents import ANIMALS, edit, look_up, research
+from tests.graphs.zoo.subagents import ANIMALS, HeldTool, edit, look_up, research, researcher
 from tests.support import chunk_grammar
 from tests.support.backend import backend, chunks_of, key_of, message
 from tests.support.served_run import STATE, ended, serve_run
@@ -201,18 +204,61 @@ async def test_a_model_in_a_tool_speaks_under_the_call(tmp_path: Path) -> None:
         assert [words(call) for call in calls_of(run.kept)] == [["house"]]
 
 
+def with_a_helper(model: BaseChatModel) -> Any:
+    @tool
+    async def rhyme(word: str) -> str:
+        """Find a rhyme."""
+        return (await model.ainvoke(f"Rhyme {word}")).text
+
+    @tool
+    async def research(topic: str) -> str:
+        """Research a topic."""
+        return str(await rhyme.ainvoke({"word": topic}))
+
+    return create_agent(model, tools=[research], name="editor")
+
+
+async def test_what_a_tool_calls_by_its_arguments_alone_speaks_under_the_call_around_it(
+    tmp_path: Path,
+) -> None:
+    replies: Replies = lambda prompt, tools: edit(prompt, tools) if tools else "house"  # noqa: E731
+    animal = replace(EDITOR, graph=with_a_helper, replies=replies, prompt="moss")
+    async with served(tmp_path / "t.db", animal) as home:
+        (run,) = await home.turn()
+        (call,) = calls_of(run.kept)
+        assert words(call) == ["house"]
+        assert [step.agent for step in call.substeps] == [None], "the editor does not say it"
+
+
+async def test_a_call_whose_id_no_database_takes_is_made_without_substeps(tmp_path: Path) -> None:
+    def think(state: MessagesState) -> dict[str, Any]:
+        call = {"name": "research", "args": {"topic": "moss"}, "id": "c\ud800"}
+        done = state["messages"][-1].type == "tool"
+        return {"messages": [AIMessage("Done.") if done else AIMessage("", tool_calls=[call])]}
+
+    def by_hand(model: BaseChatModel) -> Any:
+        builder = StateGraph(MessagesState).add_node(think).add_edge(START, "think")
+        builder.add_node("tools", ToolNode([research(researcher(model))]))
+        builder.add_conditional_edges("think", tools_condition).add_edge("tools", "think")
+        return builder.compile()
+
+    async with served(tmp_path / "t.db", replace(EDITOR, graph=by_hand)) as home:
+        run = await serve_run(home.inside, home.request)
+        assert run.reason == "stop"
+        assert [call.substeps for call in calls_of(run.kept)] == [()]
+
+
 async def test_a_stop_keeps_what_the_subagent_has_said_under_its_call(tmp_path: Path) -> None:
-    async with served(tmp_path / "t.db", EDITOR) as home:
-        run = await home.inside.start(await stands_in_a_subagent(home))
-        await home.model.gate.reached.wait()
+    held = HeldTool()
+    async with served(tmp_path / "t.db", replace(EDITOR, graph=held.graph)) as home:
+        run = await home.inside.start(home.request)
+        await held.is_asked(2)
         await home.inside.stop()
-        home.model.gate.open()
         stopped = await ended(home.inside, run)
         stopped.check_chunks()
         calls = calls_of(stopped.kept)
         assert [call.end for call in calls] == ["cancelled", "cancelled"]
-        # The other may not have begun to speak.
-        assert "Looking." in [word for call in calls for word in words(call)[:1]]
+        assert [words(call) for call in calls] == [["Looking.", "[look_up]", "cancelled"]] * 2
 
 
 async def both_have_spoken(home: Home) -> bool:
@@ -227,9 +273,10 @@ async def test_a_crash_leaves_what_was_kept_and_the_call_goes_on(
 ) -> None:
     path = tmp_path / "t.db"
     monkeypatch.setattr(kept_words, "KEEP_SECONDS", 0)
-    async with served(path, EDITOR) as before:
-        await before.inside.start(await stands_in_a_subagent(before))
-        await before.model.gate.reached.wait()
+    held = HeldTool()
+    async with served(path, replace(EDITOR, graph=held.graph)) as before:
+        await before.inside.start(before.request)
+        await held.is_asked(2)
         await eventually(partial(both_have_spoken, before))
         async with served(path, EDITOR, crashed=True) as after:
             left = calls_of(await after.inside.turns())
