@@ -22,15 +22,14 @@ export const STATES = {
 
 export function toolCard(part) {
   const [word, icon] = STATES[part.state] ?? STATES.pending;
+  const sign = icon ?? html`<span class="spinner" aria-hidden="true"></span>`;
   return html`
     <details
       class="tool-card ${part.state in STATES ? part.state : "pending"}"
       data-call=${part.toolCallId}
     >
       <summary>
-        <span class="tool-state"
-          >${icon ?? html`<span class="spinner" aria-hidden="true"></span>`}</span
-        >
+        <span class="tool-state">${sign}</span>
         <code class="tool-name">${legible(part.toolName)}</code>
         <span class="tool-args">${preview(part)}</span>
         <span class="tool-word">${word}</span>
@@ -43,7 +42,7 @@ export function toolCard(part) {
         )}
       </div>
     </details>
-    ${part.messages?.length || part.messagesCut ? subagents(part) : nothing}
+    ${part.messages?.length || part.messagesCut ? subagents(part, sign) : nothing}
     ${
       part.isError && !isToldBelow(part)
         ? html`<p class="tool-error">${errorOf(part.result)}</p>`
@@ -55,25 +54,26 @@ export function toolCard(part) {
 const isAtWork = ({ state }) => state === "running";
 
 /** What subagents do under a call: open while they work, folded when they have done. */
-function subagents(part) {
+function subagents(part, sign) {
   const { messages = [], messagesCut: cut = 0 } = part;
   const steps = messages.length + cut;
+  const names = [...new Set(messages.map(nameOf))];
   return html`
     <details class="subagents" ?open=${isAtWork(part)}>
       <summary>
-        <span class="tool-state"
-          >${
-            isAtWork(part) ? html`<span class="spinner" aria-hidden="true"></span>` : icons.check
-          }</span
-        >
-        <span class="subagents-names">${legible(namesOf(messages).join(", "))}</span>
+        <span class="tool-state">${sign}</span>
+        <span class="subagents-names">${legible(names.join(", "))}</span>
         <span class="tool-args">${isAtWork(part) ? legible(doing(messages)) : nothing}</span>
         <span class="tool-word">${steps === 1 ? "1 step" : `${steps} steps`}</span>
         <span class="tool-open">${icons.chevron}</span>
       </summary>
       <div class="subagents-body">
         ${cut ? html`<p class="muted">${earlier(cut)}</p>` : nothing}
-        ${messages.map((message, index) => substep(message, messages[index - 1]))}
+        ${messages.map((message, index) => {
+          const before = messages[index - 1];
+          const isNext = !before || nameOf(before) !== nameOf(message);
+          return substep(message, names.length > 1 && isNext);
+        })}
       </div>
     </details>
   `;
@@ -83,7 +83,6 @@ const earlier = (cut) =>
   cut === 1 ? "An earlier step is not kept." : `${cut} earlier steps are not kept.`;
 
 const nameOf = ({ agent }) => agent ?? "Subagent";
-const namesOf = (messages) => [...new Set(messages.map(nameOf))];
 
 /** What the subagent does now, in a few words. */
 function doing(messages) {
@@ -92,10 +91,9 @@ function doing(messages) {
   return last?.type === "reasoning" ? "Thinking" : (last?.text ?? "").slice(-MAX_PREVIEW);
 }
 
-function substep(message, before) {
-  const isNew = !before || nameOf(before) !== nameOf(message);
+function substep(message, isNamed) {
   return html`
-    ${isNew ? html`<p class="speaker">${legible(nameOf(message))}</p>` : nothing}
+    ${isNamed ? html`<p class="speaker">${legible(nameOf(message))}</p>` : nothing}
     ${message.parts.map(substepPart)}
   `;
 }
