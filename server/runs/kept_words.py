@@ -1,6 +1,7 @@
 """Words of a live run that its thread does not have yet: kept, in case the process dies.
 
-A run that is over within KEEP_SECONDS keeps nothing, and so does one that says nothing new.
+A run that is over within KEEP_SECONDS keeps nothing, and so does one that says nothing new. A
+substep that has ended is kept at once: its subagent goes on behind it after a crash.
 """
 
 import asyncio
@@ -52,10 +53,14 @@ class KeptWords:
     async def __aenter__(self) -> Self:
         return self
 
-    def note(self) -> None:
-        """The run has said something: it is kept soon."""
+    def note(self, *, at_once: bool = False) -> None:
+        """The run has said something: it is kept soon, or at once."""
+        if self._timer and at_once:
+            self._timer.cancel()
+            self._timer = None
         if self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(KEEP_SECONDS, self._begin)
+            seconds = 0 if at_once else KEEP_SECONDS
+            self._timer = asyncio.get_running_loop().call_later(seconds, self._begin)
 
     def _begin(self) -> None:
         self._timer = None

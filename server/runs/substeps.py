@@ -144,6 +144,8 @@ class Substeps:
         """The calls of the answer of which the store may have rows of another with the same id."""
         self._answered_roots: set[str] = set()
         """The calls of the answer that have ended since their rows were written last."""
+        self._has_ended = False
+        """True if a substep has ended since this was asked last."""
         self._finished: set[str] = set()
         """The calls of the answer under which steps have ended since the last look at their size.
         """
@@ -359,6 +361,11 @@ class Substeps:
                     yield from self._finish(call_id, under, step)
         yield from self._cut_finished()
 
+    def take_ended(self) -> bool:
+        """Return True if substeps have ended since this was asked last."""
+        has_ended, self._has_ended = self._has_ended, False
+        return has_ended
+
     @property
     def has_answered(self) -> bool:
         """True if calls of the answer have ended whose last substeps are not written."""
@@ -472,6 +479,7 @@ class Substeps:
             self._changes(row.root).rows[call_id, step_id] = None
             if isinstance(chunk, StepFinish):
                 self._finished.add(row.root)
+                self._has_ended = True
 
     def _note_call(self, call_id: str, id: str, step_id: str) -> None:
         self._roots[id] = self._roots[call_id]

@@ -34,6 +34,8 @@ EDITOR = ANIMALS[0]
 CONTINUE = TurnRequest(continue_=True)
 IN_A_SUBAGENT = 12
 """A delta of a subagent: it waits there while it speaks."""
+IN_ITS_SECOND_STEP = 11
+"""The same of one subagent alone, behind its first step."""
 
 
 @pytest.fixture(params=ANIMALS, ids=lambda animal: animal.name)
@@ -287,6 +289,24 @@ async def test_a_crash_leaves_what_was_kept_and_the_call_goes_on(
             found = [words(call)[-1] for call in calls_of(continued.kept)]
             assert found == ["I found facts of moss.", "I found facts of fern."]
         await before.inside.stop()
+
+
+async def test_a_step_that_has_ended_is_kept_before_two_seconds_are_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kept_words, "KEEP_SECONDS", 1_000)
+    async with served(tmp_path / "t.db", replace(EDITOR, prompt="moss")) as home:
+        home.model.gate = Gate(IN_ITS_SECOND_STEP)
+        await home.inside.start(home.request)
+        await home.model.gate.reached.wait()
+        (call,) = calls_of(await home.inside.turns())
+
+        async def is_kept() -> bool:
+            rows = await home.inside.store.substeps(key_of(), [call.tool_call_id])
+            return ["StepFinish" in str(row.body) for row in rows][:1] == [True]
+
+        await eventually(is_kept)
+        await home.inside.stop()
 
 
 async def test_what_the_log_of_a_lost_run_tells_is_kept(tmp_path: Path) -> None:
