@@ -3,7 +3,9 @@
 import json
 from typing import Any
 
+from tests.support.protocol_readers import decoded_state
 from turnstream.server.formats.ai_sdk.stream import UIMessageStreamEncoder
+from turnstream.server.formats.assistant_transport.state import StateEncoder, catch_up, snapshot
 from turnstream.server.formats.format import StreamContext
 from turnstream.server.formats.langgraph.stream import ALL_MODES, SUBGRAPHS, LangGraphEncoder
 from turnstream.server.turns.chunks import (
@@ -15,6 +17,7 @@ from turnstream.server.turns.chunks import (
     StepChunk,
     StepFinish,
     StepStart,
+    StepWithdrawn,
     Substep,
     TextDelta,
     TextPart,
@@ -23,7 +26,7 @@ from turnstream.server.turns.chunks import (
     ToolSettled,
     Usage,
 )
-from turnstream.server.turns.messages import AssistantTurn, Step, ToolCall
+from turnstream.server.turns.messages import AssistantTurn, Step, ToolCall, settle_turn
 
 FINISH = MessageFinish("tool-calls", Usage(0, 0))
 INNER = ToolCall("inner", "look_up", "{}", {})
@@ -62,6 +65,15 @@ def test_a_call_that_was_settled_does_not_wait_again() -> None:
     assert [event["type"] for event in events[-2:]] == ["tool-output-available", "finish"]
 
 
+def test_the_end_of_a_call_ends_those_below_it_that_a_crash_has_left_open() -> None:
+    settled = ToolSettled("outer", "result", "found", "r")
+    said = [*catch_up(CONTEXT, {}), *StateEncoder(CONTEXT).encode(settled)]
+    turns = [settle_turn(turn, settled) for turn in CONTEXT.turns]
+    state = decoded_state({}, said)
+    assert state == snapshot(turns, "t")
+    assert [message["type"] for message in state["substeps"]["outer"]] == ["ai", "tool"]
+
+
 def test_the_last_words_before_a_pause_come() -> None:
     encoder = UIMessageStreamEncoder(StreamContext("t", "m", ()))
     call: list[Chunk] = [
@@ -76,6 +88,14 @@ def test_the_last_words_before_a_pause_come() -> None:
     assert "word99" in json.dumps(outputs[-1])
     sizes = [len(json.dumps(output)) for output in outputs]
     assert sum(sizes) < 10 * sizes[-1]
+
+
+def test_langgraphs_sdk_removes_a_step_that_its_agent_changes() -> None:
+    encoder = LangGraphEncoder(CONTEXT, frozenset({"messages-tuple", SUBGRAPHS}))
+    chunks = under("outer", [*SPEAKS, *ENDS, StepWithdrawn("s2", (0,)), *SPEAKS])
+    events: list[Any] = [event for chunk in chunks for event in encoder.encode(chunk)]
+    told = [json.loads(event)[0]["type"] for event in events]
+    assert told == ["AIMessageChunk", "remove", "AIMessageChunk"]
 
 
 def test_langgraphs_sdk_knows_the_calls_of_subagents_of_earlier_runs() -> None:

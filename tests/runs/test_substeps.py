@@ -21,12 +21,14 @@ from tests.graphs.zoo.served import Home, served
 from tests.graphs.zoo.subagents import ANIMALS, HeldTool, edit, look_up, research, researcher
 from tests.support import chunk_grammar
 from tests.support.backend import backend, chunks_of, key_of, message
-from tests.support.served_run import STATE, ended, serve_run
+from tests.support.served_run import STATE, VARIANTS, ended, serve_run
 from tests.support.waiting import eventually
 from turnstream.server.runs import kept_words
+from turnstream.server.runs.kept_words import KeptWords
+from turnstream.server.runs.log_writer import LogWriter
 from turnstream.server.runs.substeps import ends_of_substeps
 from turnstream.server.storage.interfaces import StorageUnavailable
-from turnstream.server.turns.chunks import StepStart, StepWithdrawn, Substep
+from turnstream.server.turns.chunks import Chunk, Result, StepStart, StepWithdrawn, Substep
 from turnstream.server.turns.messages import AssistantTurn, Text, ToolCall, Turn
 from turnstream.server.turns.requests import TurnRequest
 
@@ -193,11 +195,42 @@ async def test_an_answer_stands_though_its_last_substeps_are_not_kept(
         assert run.reason == "tool-calls"
 
 
+async def test_substeps_are_on_disk_before_the_result_of_their_call_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows: list[int] = []
+
+    async def watched(writer: LogWriter, chunks: Sequence[Chunk]) -> None:
+        if any(isinstance(chunk, Result) for chunk in chunks):
+            (call,) = calls_of(await home.inside.turns())
+            rows.append(len(await home.inside.store.substeps(key_of(), [call.tool_call_id])))
+        await write(writer, chunks)
+
+    write = LogWriter.write
+    monkeypatch.setattr(LogWriter, "write", watched)
+    monkeypatch.setattr(KeptWords, "note", lambda *_, **__: None)
+    async with served(tmp_path / "t.db", replace(EDITOR, prompt="moss")) as home:
+        await home.turn()
+    assert rows == [2]
+
+
 async def test_steps_before_and_after_a_question_stand_under_its_call(tmp_path: Path) -> None:
     async with served(tmp_path / "t.db", ANIMALS[3]) as home:
         asking, going_on = await home.turn()
         assert words(*calls_of(asking.kept)) == ["[ask_user]", "None"]
         assert words(*calls_of(going_on.kept)) == ["[ask_user]", "result", "It is green."]
+
+
+async def test_a_question_of_a_subagent_that_nobody_answers_ends_with_its_call(
+    tmp_path: Path,
+) -> None:
+    async with served(tmp_path / "t.db", ANIMALS[3]) as home:
+        await serve_run(home.inside, home.request)
+        run = await serve_run(home.inside, home.request)
+        run.check_chunks()
+        assert words(calls_of(run.kept)[0]) == ["[ask_user]", "cancelled"]
+        for variant in VARIANTS:
+            await run.check_format(variant, in_order=False)
 
 
 async def test_a_model_in_a_tool_speaks_under_the_call(tmp_path: Path) -> None:
@@ -261,6 +294,9 @@ async def test_a_stop_keeps_what_the_subagent_has_said_under_its_call(tmp_path: 
         calls = calls_of(stopped.kept)
         assert [call.end for call in calls] == ["cancelled", "cancelled"]
         assert [words(call) for call in calls] == [["Looking.", "[look_up]", "cancelled"]] * 2
+        told = [one.chunk for one in stopped.chunks if isinstance(one, Substep)]
+        ends = [chunk.end for chunk in told if isinstance(chunk, Result)]
+        assert ends == ["cancelled", "cancelled"]
 
 
 async def both_have_spoken(home: Home) -> bool:
