@@ -19,8 +19,17 @@ from tests.clients.scripted_turns import (
 from tests.support.backend import key_of
 from tests.support.endpoint import Pause, Say, call_reply, reply, text_reply
 from tests.support.scripted_server import ScriptedServer, scripted_server
+from tests.support.serving import serving, settings
 from tests.support.waiting import eventually
 
+AGENT = """
+from tests.graphs.zoo.model import ReplyingModel
+from tests.graphs.zoo.subagents import agents_as_tools, edit
+
+
+def graph():
+    return agents_as_tools(ReplyingModel(replies=edit))
+"""
 CHAT = "chat-1"
 USER = {"id": "u1", "role": "user", "parts": [{"type": "text", "text": "Go on"}]}
 
@@ -41,6 +50,31 @@ async def has_readers(server: ScriptedServer, count: int) -> None:
         return (await live.log.status()).readers == count
 
     await eventually(has)
+
+
+async def test_what_a_subagent_does_is_read_until_the_tools_output_takes_its_place(
+    tmp_path: Path, ui_message_reader: ClientProcess
+) -> None:
+    (tmp_path / "editor.py").write_text(AGENT)
+    served = settings(tmp_path / "t.db", graph=f"{tmp_path / 'editor.py'}:graph")
+    async with serving(served) as client:
+        await ui_message_reader.do("open", url=client.url, id=CHAT)
+        said = {"type": "text", "text": "moss"}
+        await ui_message_reader.do("send", messages=[{**USER, "parts": [said]}])
+        report = without_complaints(await ui_message_reader.report())
+        calls = [
+            part
+            for snapshot in report["snapshots"]
+            for part in snapshot["parts"]
+            if part.get("state") == "output-available"
+        ]
+        assert calls[-1]["output"] == "I found facts of moss."
+        interim = [part["output"] for part in calls if part.get("preliminary")]
+        assert parts_of_ui_message(interim[-1]) == [
+            text("Looking."),
+            call("look_up", {"topic": "moss"}, "facts of moss"),
+            text("I found facts of moss."),
+        ]
 
 
 @pytest.mark.parametrize("turn", TURNS, ids=lambda turn: turn.name)

@@ -177,6 +177,7 @@ async def test_a_message_goes_past_an_approval(tmp_path: Path, page: ClientProce
 AGENT = """
 from tests.graphs.zoo.approval import approved, mail_two
 from tests.graphs.zoo.model import ReplyingModel
+from tests.graphs.zoo.subagents import delegate, delegating
 from tests.http.test_interrupts import AGENT
 
 exec(AGENT)
@@ -184,6 +185,10 @@ exec(AGENT)
 
 def reviewed():
     return approved(ReplyingModel(replies=mail_two), "batched")
+
+
+def deep():
+    return delegating(ReplyingModel(replies=delegate))
 """
 
 
@@ -208,6 +213,24 @@ async def test_an_interrupt_of_a_graph_is_answered(
         report = await clean_report(page, http)
         assert report["interrupt"] is None
         assert report["messages"][-1]["content"] == "Colour red."
+
+
+async def test_subagents_of_deepagents_have_views_and_say_nothing_in_the_answer(
+    tmp_path: Path, page: ClientProcess
+) -> None:
+    async with agent(tmp_path, "deep") as http:
+        await http.http.get("/health")
+        await page.do("open", url=http.url, subagents=["task"])
+        await page.do("send", text="moss and fern", options={"streamSubgraphs": True})
+        report = await clean_report(page, http)
+        texts = ["I found facts of moss.", "I found facts of fern."]
+        assert report["messages"][-1]["content"] == f"Written: {' '.join(texts)}"
+        views = report["subagents"]
+        assert [view["status"] for view in views] == ["complete", "complete"]
+        assert [
+            [message["content"] for message in view["messages"] if message["type"] == "ai"]
+            for view in views
+        ] == [["Looking.", text] for text in texts]
 
 
 async def test_interrupts_at_once_are_answered_by_id(tmp_path: Path, page: ClientProcess) -> None:

@@ -12,7 +12,7 @@ globalThis.setTimeout = (callback, ms, ...args) =>
 
 const { useStream } = await import("@langchain/langgraph-sdk/react");
 
-serve(async ({ url, id = null, assistant = "chat", history = false, reconnects = false, listens = false }) => {
+serve(async ({ url, id = null, assistant = "chat", history = false, reconnects = false, listens = false, subagents = null }) => {
   const seen = { errors: [], created: [], custom: [], updates: [] };
   const change = changes();
   let stream;
@@ -30,6 +30,7 @@ serve(async ({ url, id = null, assistant = "chat", history = false, reconnects =
       reconnectOnMount: reconnects,
       onCreated: (run) => void seen.created.push(run),
       onError: (error) => void seen.errors.push(error.message),
+      ...(subagents && { filterSubagentMessages: true, subagentToolNames: subagents }),
       ...(listens && {
         onCustomEvent: (data) => void seen.custom.push(data),
         onUpdateEvent: (data) => void seen.updates.push(data),
@@ -99,6 +100,11 @@ serve(async ({ url, id = null, assistant = "chat", history = false, reconnects =
       error: stream.error ? String(stream.error.message ?? stream.error) : null,
       isLoading: stream.isLoading,
       threadId,
+      subagents: [...stream.subagents].map(([id, { status, messages }]) => ({
+        id,
+        status,
+        messages,
+      })),
       toolProgress: listens ? stream.toolProgress : [],
       ...seen,
     }),

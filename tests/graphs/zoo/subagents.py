@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any
 
+from deepagents import create_deep_agent
 from langchain.agents import create_agent
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage
@@ -61,6 +62,15 @@ def researcher(model: BaseChatModel, source: BaseTool = look_up) -> Any:
 
 def agents_as_tools(model: BaseChatModel, source: BaseTool = look_up) -> Any:
     return create_agent(model, tools=[research(researcher(model, source))], name="editor")
+
+
+def delegating(model: BaseChatModel) -> Any:
+    """An agent of deepagents with two subagents."""
+    helpers: Any = [
+        {"name": name, "description": "Reads.", "system_prompt": "Read.", "tools": [look_up]}
+        for name in ("reader", "writer")
+    ]
+    return create_deep_agent(model, subagents=helpers)
 
 
 def in_one_node(model: BaseChatModel) -> Any:
@@ -131,6 +141,14 @@ def edit(prompt: Sequence[BaseMessage], tools: Sequence[str]) -> str | AIMessage
     if "research" in tools and not known:
         return calls(*(("research", {"topic": one}) for one in question(prompt).split(" and ")))
     return f"Written: {' '.join(known)}"
+
+
+def delegate(prompt: Sequence[BaseMessage], tools: Sequence[str]) -> str | AIMessage:
+    if "task" not in tools or results(prompt):
+        return edit(prompt, [name for name in tools if "task" not in tools])
+    topics = question(prompt).split(" and ")
+    work = zip(topics, ("reader", "writer"), strict=False)
+    return calls(*(("task", {"description": one, "subagent_type": by}) for one, by in work))
 
 
 def edit_and_ask(prompt: Sequence[BaseMessage], tools: Sequence[str]) -> str | AIMessage:
