@@ -7,9 +7,9 @@ substep that has ended is kept at once: its subagent goes on behind it after a c
 import asyncio
 import json
 import logging
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from langchain_core.messages import AIMessage, message_to_dict, messages_from_dict
 
@@ -17,6 +17,7 @@ from turnstream.graphs import stored
 from turnstream.graphs.history import close_pending
 from turnstream.graphs.parts import partial_message
 from turnstream.server.runs.checkpoints import Checkpoints
+from turnstream.server.runs.substeps import Substeps
 from turnstream.server.runs.thread_state import ThreadState
 from turnstream.server.runs.translate import Translator
 from turnstream.server.storage.interfaces import LeaseLost, StorageError, ThreadStore
@@ -53,28 +54,37 @@ class KeptWords:
     async def __aenter__(self) -> Self:
         return self
 
-    def note(self, *, at_once: bool = False) -> None:
-        """The run has said something: it is kept soon, or at once."""
-        if self._timer and at_once:
-            self._timer.cancel()
-            self._timer = None
+    def note(self) -> None:
+        """The run has said something: it is kept soon, and substeps that have ended at once."""
+        substeps = self._translator.substeps
+        if substeps and substeps.take_ended() and self._is_idle:
+            self._start(self._keep_substeps(substeps))
         if self._timer is None:
-            seconds = 0 if at_once else KEEP_SECONDS
-            self._timer = asyncio.get_running_loop().call_later(seconds, self._begin)
+            self._timer = asyncio.get_running_loop().call_later(KEEP_SECONDS, self._begin)
 
     def _begin(self) -> None:
         self._timer = None
-        if self._keeping is None or self._keeping.done():
-            self._keeping = asyncio.create_task(self._keep(), name=f"run {self._run_id}, words")
+        if self._is_idle:
+            self._start(self._keep())
         else:
             self.note()  # the database is slow
 
-    async def _keep(self) -> None:
+    @property
+    def _is_idle(self) -> bool:
+        return self._keeping is None or self._keeping.done()
+
+    def _start(self, keeping: Coroutine[Any, Any, None]) -> None:
+        self._keeping = asyncio.create_task(keeping, name=f"run {self._run_id}, words")
+
+    async def _keep_substeps(self, substeps: Substeps) -> None:
         try:
-            if self._translator.substeps:
-                await self._translator.substeps.keep(self._store, self._key, self._run_id)
+            await substeps.keep(self._store, self._key, self._run_id)
         except StorageError as error:
             logger.warning("run %(run)s: its substeps are not kept: %(error)s", self._about(error))
+
+    async def _keep(self) -> None:
+        if self._translator.substeps:
+            await self._keep_substeps(self._translator.substeps)
         spoken = unsaved_messages(self._run_id, self._translator)
         words = json.dumps([message_to_dict(message) for message in spoken]) if spoken else None
         if words is None or words == self._kept:

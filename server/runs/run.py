@@ -267,8 +267,7 @@ class Run:
             if self.first_word is None and any(map(_is_text, chunks)):
                 self.first_word = time.monotonic()
             await self.log.write(chunks)
-            substeps = self.translator.substeps
-            self._words.note(at_once=bool(substeps and substeps.take_ended()))
+            self._words.note()
             await self._keep_to_size(chunks)
 
     async def _keep_to_size(self, chunks: Sequence[Chunk]) -> None:

@@ -70,7 +70,7 @@ async def test_words_are_written_once_in_two_seconds_however_many_come_and_only_
 
 async def test_a_run_that_is_over_within_two_seconds_writes_nothing() -> None:
     store = Store()
-    run: Any = SimpleNamespace(unsaved=[SimpleNamespace(message=AIMessage("One"))])
+    run: Any = SimpleNamespace(unsaved=[SimpleNamespace(message=AIMessage("One"))], substeps=None)
     async with KeptWords(store, THREAD, "r1", run) as words:  # type: ignore[arg-type]
         words.note()
     assert store.written == []
