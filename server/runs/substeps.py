@@ -35,6 +35,7 @@ from turnstream.server.turns.chunks import (
     Chunk,
     FinishReason,
     PartFinish,
+    PartMade,
     PartStart,
     Path,
     Result,
@@ -56,8 +57,8 @@ from turnstream.tools.catalogue import Catalogue
 
 BY_ITS_AGENT = Classifier(Catalogue((), ()), unknown="server")
 """Nobody but its agent ends a call of a subagent."""
-STEP_BYTES = 200
-"""The size of a substep without its text."""
+STEP_BYTES = PART_BYTES = 200
+"""The size of a substep, and of a part of it, without its text."""
 
 
 @dataclass(slots=True)
@@ -473,7 +474,7 @@ class Substeps:
         if isinstance(chunk, StepStart):
             self._begin(call_id, step_id)
         if row := self._row(call_id, step_id):
-            size = text_bytes(chunk)
+            size = text_bytes(chunk) + PART_BYTES * isinstance(chunk, PartStart | PartMade)
             row.size += size
             self._bytes[row.root] += size
             self._changes(row.root).rows[call_id, step_id] = None
@@ -691,9 +692,12 @@ def _shortened(step: Step, max_bytes: int) -> Step:
     """A step that is too long by itself, in about so many bytes."""
     left, parts = max_bytes, list[MessagePart]()
     for part in step.parts:
-        short = _shortened_part(part, max(left, 0))
+        # Calls have room of their own: a subagent may have to go on with them.
+        has_room = left > (-max_bytes if isinstance(part, ShownCall) else 0)
+        short = _shortened_part(part, max(left, 0)) if has_room else None
         if short is not None:
-            left -= sum(map(text_bytes, substep_chunks(replace(step, parts=(short,)))))
+            told = substep_chunks(replace(step, parts=(short,)))
+            left -= PART_BYTES + sum(map(text_bytes, told))
             parts.append(short)
     return replace(step, parts=tuple(parts))
 

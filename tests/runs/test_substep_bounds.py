@@ -133,6 +133,14 @@ async def test_a_step_that_is_too_long_by_itself_is_cut_short() -> None:
     assert "c1" in str(rows.rows)
 
 
+async def test_a_step_of_too_many_parts_is_cut_short() -> None:
+    substeps = begun(2_000)
+    blocks: list[Any] = [{"type": kind, kind: "x"} for kind in ("reasoning", "text") * 1_000]
+    [*substeps.stored((ROOT,), AIMessage(blocks, id="a"), ())]
+    (row,) = (await kept(substeps)).rows.values()
+    assert 2_000 < len(row.body or "") < 6_000
+
+
 async def test_a_message_that_its_agent_changes_is_told_again() -> None:
     substeps, told = begun(10_000), ToldSubsteps()
     first = AIMessage("The secret.", id="a", tool_calls=asked("a", "c1").tool_calls)
