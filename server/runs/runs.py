@@ -161,24 +161,21 @@ class Runs:
         (`on_busy`) and can wait (`may_wait`). Raises what `start` does, and QueueFull."""
         if request.on_busy != "queue" or request.thread_id is None or not may_wait(request):
             return await self.start(principal, request, wire_format, idempotency)
-        key = ThreadKey(principal.owner, request.thread_id)
-        while True:
-            self._shutdown.check()
-            if queued := await self.queue.repeated(key.owner, idempotency):
-                return queued
-            if not await self.queue.is_behind(key, request):
-                with suppress(RunInProgress):
-                    return await self.start(principal, request, wire_format, idempotency)
-            message = request.message
-            if request.branch and message and await self.queue.holds(key, message.id):
-                return await self.start(principal, request, wire_format, idempotency)
-            entry = await self._store.get(key)
-            self._starts.check_queued(request, entry, self._hooks.rights(principal))
-            queued = await self.queue.add(principal, key, request, wire_format, idempotency)
-            if queued:
-                return queued
-            if entry is None:  # Nobody begins what is left of a thread that is gone.
-                return await self.start(principal, request, wire_format, idempotency)
+        key, message = ThreadKey(principal.owner, request.thread_id), request.message
+        self._shutdown.check()
+        if queued := await self.queue.repeated(key.owner, idempotency):
+            return queued
+        start = partial(self.start, principal, request, wire_format, idempotency)
+        if not await self.queue.is_behind(key, request):
+            with suppress(RunInProgress):
+                return await start()
+        if request.branch and message and await self.queue.holds(key, message.id):
+            return await start()
+        entry = await self._store.get(key)
+        self._starts.check_queued(request, entry, self._hooks.rights(principal))
+        queued = await self.queue.add(principal, key, request, wire_format, idempotency)
+        # Otherwise the thread is gone, or the key names a request: one that waits, or a run.
+        return queued or await self.queue.repeated(key.owner, idempotency) or await start()
 
     async def _begin_queued(self, key: ThreadKey, run_id: str, by: Principal | None) -> bool:
         """Begin the run of a queued request, and return when the request is kept. `by` posted it;

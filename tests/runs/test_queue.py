@@ -185,6 +185,23 @@ async def test_a_request_that_is_sent_again_is_queued_once(
     assert await said(inside) == ["A", "B"]
 
 
+async def test_a_request_that_is_sent_again_finds_its_run_though_another_one_waits(
+    inside: Backend, gate: asyncio.Event
+) -> None:
+    asked = replace(message("A"), thread_id=THREAD, on_busy="queue")
+    runs = []
+    for _ in range(2):
+        runs.append(await inside.runs.start_or_queue(LOCAL, asked, DEFAULT.name, KEY))
+        await inside.queue(message("B"))
+    first, again = runs
+    assert isinstance(first, LoggedRun)
+    assert isinstance(again, LoggedRun)
+    assert again.header.run_id == first.header.run_id
+    gate.set()
+    await is_through(inside)
+    assert await said(inside) == ["A", "B", "B"]
+
+
 @pytest.mark.usefixtures("first")
 async def test_the_place_counts_the_requests_that_begin_ahead(inside: Backend) -> None:
     b, c = await inside.queue(message("B")), await inside.queue(message("C"))
