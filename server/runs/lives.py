@@ -106,7 +106,9 @@ class Lives:
                 if run.request_saved
                 else StorageUnavailable("storage_unreachable")
             )
-            self._ended(claim.key)
+            # A request that could not be saved is left to the sweep: the next one fails as fast.
+            if not run.is_refused:
+                self._ended(claim.key)
         hooked.end(chunks)
 
     async def _end_of(self, run: Run, claim: Claim, hooked: HookedRun) -> Sequence[Chunk]:

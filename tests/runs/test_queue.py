@@ -478,6 +478,32 @@ async def test_a_request_that_cannot_be_saved_waits_on(
     assert await said(inside) == ["A", "B"]
 
 
+async def test_a_request_that_cannot_be_saved_is_not_tried_again_at_once(
+    tmp_path: Path, model: ScriptedModel, gate: asyncio.Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fail(*_given: object) -> None:
+        raise StorageUnavailable("storage_full")
+
+    tried = list[ThreadKey]()
+
+    async def noted(key: ThreadKey) -> None:
+        tried.append(key)
+
+    async with backend(tmp_path / "t.db", model) as inside:
+        await inside.start(message("A"))
+        await inside.queue(message("B"))
+        begins = HeldMethod(monkeypatch, inside.store, "begin_run", once=True)
+        gate.set()
+        await begins.reached.wait()
+        monkeypatch.setattr(inside.runs.queue, "_try_next", noted)
+        with monkeypatch.context() as patch:
+            patch.setattr(SqliteCheckpointer, "aput", fail)
+            begins.through.set()
+            await eventually(lambda: _waits_for_nobody(inside))
+            await until(lambda: not inside.runs.unsaved)
+        assert tried == []
+
+
 @pytest.mark.usefixtures("first")
 async def test_who_waits_for_a_run_waits_on_while_the_database_cannot_be_read(
     inside: Backend, gate: asyncio.Event, monkeypatch: pytest.MonkeyPatch
