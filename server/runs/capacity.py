@@ -28,6 +28,11 @@ class Capacity:
         self._new_threads: deque[float] = deque()
         """When threads were made within the last minute, on the monotonic clock."""
 
+    def check_room(self, claims: Claims) -> None:
+        """Raises TooManyRuns if there can be no further claim now."""
+        if len(claims) >= self._max_live:
+            raise TooManyRuns("MAX_LIVE_RUNS", self._max_live)
+
     async def check_live(self, claims: Claims, rights: Rights, others: OtherWorkers | None) -> None:
         """Raises TooManyRuns or LimitExceeded if there can be no run for the last claim. A caller's
         own limit counts the runs at all workers."""

@@ -8,7 +8,7 @@ import asyncio
 import logging
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -176,16 +176,16 @@ class RunQueue:
             display_name=principal.display_name,
         )
         self._keep_poster(queued.run_id, principal)
-        added = None
+        place = None
         try:
-            added = await self._store.enqueue(queued, self._most, idempotency)
+            place = await self._store.enqueue(queued, self._most, idempotency)
         finally:
-            if added is None:
+            if place is None:
                 self._posters.pop(queued.run_id, None)
-        if added is None:
+        if place is None:
             return None
         self.wake(key)
-        return QueuedRun.of(queued, added.place)
+        return QueuedRun.of(queued, place)
 
     async def repeated(self, owner: str, idempotency: IdempotencyKey | None) -> QueuedRun | None:
         """Return the queued run of an earlier request under the same key. Raises InvalidRequest for
@@ -200,10 +200,6 @@ class RunQueue:
                 "The Idempotency-Key was used for another body; take a new key.",
             )
         return await self.find(queued.key, queued.run_id)
-
-    async def waiting(self, key: ThreadKey) -> Sequence[QueuedRequest]:
-        """Return the requests of a thread whose runs have not begun, in order."""
-        return [queued for queued in await self._store.queue(key) if not queued.has_begun]
 
     async def find(self, key: ThreadKey, run_id: str) -> QueuedRun | None:
         """None: the request was withdrawn, or its run has it."""
@@ -337,10 +333,10 @@ class RunQueue:
         except Exception as error:  # noqa: BLE001  whatever it is, the others go on
             await self._store.refuse_queued(key, run_id, _problem(error, run_id))
             has_begun = False
-        else:
-            if has_begun:
-                self._posters.pop(run_id, None)
         self._changed(run_id)
+        if has_begun:
+            self._posters.pop(run_id, None)
+            await self._retries.write(partial(self._store.forget_queued, key, run_id))
         return has_begun
 
     def _poster(self, run_id: str) -> Principal | None:

@@ -80,7 +80,7 @@ class LostRuns:
                 await self._store.release(lost.key, lost.run_id)
                 return
         if not found.has_request:
-            await self._store.forget_requests(lost.run_id)
+            await self._store.forget_requests(lost.key, lost.run_id)
         await self._store.forget_words(lost.key)
         await self._try_to_follow_words(lost, found.state)
         also = self._audit.lost(lost, found.end, found.state)

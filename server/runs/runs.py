@@ -183,6 +183,7 @@ class Runs:
         self._shutdown.check()
         if self.others:
             await self.others.check()
+        self._capacity.check_room(self._claims)
         async with self._claims.take_queued(key, run_id) as taken:
             if taken is None:
                 return False
@@ -195,7 +196,6 @@ class Runs:
             run = await self._planned(queued.request, format, rights, by, (), claim)
         with suppress(StreamLost):
             await self._accepted(run, claim, is_keyed=True)
-        await self._retries.write(partial(self._store.forget_queued, key, run_id))
         return True
 
     async def _planned(

@@ -71,7 +71,6 @@ class RunSettings:
     """Bytes of a thread's texts and images."""
     max_queued_requests: int = 20
     """Requests that wait for their turn on one thread."""
-    """Seconds for which a deleted thread can be brought back; 0: it is forgotten at once."""
     approval_seconds: float = 0
     """Seconds for which a question for an approval is open; 0: until it is answered."""
     client_values: tuple[str, ...] = ()

@@ -241,8 +241,9 @@ class ThreadStore(
     async def holder(self, key: ThreadKey) -> str | None:
         """The id of the run that has claimed the thread."""
 
-    async def forget_requests(self, run_id: str) -> None:
-        """Free the idempotency key of a run; if its request was queued, the request waits again."""
+    async def forget_requests(self, key: ThreadKey, run_id: str) -> None:
+        """Free the idempotency key of a run, under its claim; if its request was queued, the
+        request waits again. Raises LeaseLost."""
 
     async def recover(self) -> Sequence[LostRun]:
         """Drop all claims, and the idempotency keys of runs that had not begun; name the runs that

@@ -33,12 +33,6 @@ class QueuedRequest:
     """True if its run has claimed the thread."""
 
 
-@dataclass(frozen=True, slots=True)
-class Enqueued:
-    place: int
-    """1: the next one."""
-
-
 class QueueFull(Exception):
     """As many requests wait for the thread as may."""
 
@@ -54,10 +48,10 @@ class QueueStore(Protocol):
 
     async def enqueue(
         self, queued: QueuedRequest, most: int, idempotency: IdempotencyKey | None = None
-    ) -> Enqueued | None:
+    ) -> int | None:
         """Keep a request behind those that wait, and its idempotency key with it: all or nothing.
-        None: there is no such thread, or the key names a request. Raises QueueFull if `most`
-        requests wait."""
+        Return its place, 1: the next one. None: there is no such thread, or the key names a
+        request. Raises QueueFull if `most` requests wait."""
 
     async def queue(self, key: ThreadKey) -> Sequence[QueuedRequest]:
         """Return the requests of a thread, in order."""
@@ -69,7 +63,8 @@ class QueueStore(Protocol):
         self, key: ThreadKey, run_id: str
     ) -> tuple[tuple[str, str] | None, bool] | None:
         """Return the problem of a request, and True if its run has begun: whoever waits for it asks
-        often, and a request may be long. None as of `queued`."""
+        often, and a request may be long. None as of `queued`, or the thread is deleted and can be
+        brought back."""
 
     async def queued_of(self, owner: str, limit: int) -> Sequence[tuple[ThreadKey, str]]:
         """Return the threads and the run ids of an owner's requests that have not begun."""

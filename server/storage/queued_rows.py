@@ -26,7 +26,7 @@ from turnstream.server.storage import claims, thread_list
 from turnstream.server.storage.claims import Taking
 from turnstream.server.storage.engine_statements import statements_of
 from turnstream.server.storage.interfaces import Granted, ThreadEntry
-from turnstream.server.storage.queued_requests import Enqueued, QueuedRequest, QueueFull
+from turnstream.server.storage.queued_requests import QueuedRequest, QueueFull
 from turnstream.server.storage.tables import approvals, queued_requests, requests, threads
 from turnstream.server.storage.tables import claims as claim_rows
 from turnstream.server.storage.thread_list import of
@@ -52,14 +52,15 @@ def add(
     queued: QueuedRequest,
     most: int,
     idempotency: IdempotencyKey | None,
-) -> Enqueued | None:
+) -> int | None:
     key = queued.key
     # One after the other: two that come at once get different places, and count each other.
     statements_of(connection).await_turn(connection, key.owner)
     if not thread_list.hold(connection, key):
         return None
-    of_thread = select(func.count(), func.max(_BY_PLACE)).where(*_of(key))
-    count, last = connection.execute(of_thread).one()
+    held = func.max(queued_requests.c.held_until)
+    of_thread = select(func.count(), func.max(_BY_PLACE), held).where(*_of(key))
+    count, last, held_until = connection.execute(of_thread).one()
     if count >= most:
         raise QueueFull(most)
     named = {"owner": key.owner, "thread_id": key.thread_id, "run_id": queued.run_id}
@@ -74,11 +75,12 @@ def add(
         "roles": json.dumps(queued.roles),
         "display_name": queued.display_name,
         "has_begun": False,
+        "held_until": held_until,
     }
     connection.execute(insert(queued_requests), row)
     begins = (~queued_requests.c.has_begun, queued_requests.c.problem.is_(None))
     waiting = select(func.count()).where(*_of(key), *begins)
-    return Enqueued(connection.scalar(waiting) or 1)
+    return connection.scalar(waiting)
 
 
 def of_thread(connection: Connection, key: ThreadKey) -> Sequence[QueuedRequest]:
@@ -95,7 +97,9 @@ def state(
     connection: Connection, key: ThreadKey, run_id: str
 ) -> tuple[tuple[str, str] | None, bool] | None:
     columns = queued_requests.c.problem, queued_requests.c.has_begun
-    row = connection.execute(select(*columns).where(*_is(key, run_id))).first()
+    found = select(*columns).outerjoin(threads, _in_list())
+    shown = found.where(*_is(key, run_id), threads.c.forget_at.is_(None))
+    row = connection.execute(shown).first()
     return (_problem(row), row.has_begun) if row else None
 
 

@@ -25,6 +25,7 @@ from turnstream.server.storage import (
 from turnstream.server.storage.also import Also, perform
 from turnstream.server.storage.assistants import Assistant, Content, Json
 from turnstream.server.storage.claims import UNLEASED, Taking
+from turnstream.server.storage.engine_statements import statements_of
 from turnstream.server.storage.extension_tables import ExtensionTables
 from turnstream.server.storage.interfaces import (
     ApprovalPage,
@@ -37,7 +38,7 @@ from turnstream.server.storage.interfaces import (
     WaitingApproval,
 )
 from turnstream.server.storage.kept_substeps import KeptSubstep
-from turnstream.server.storage.queued_requests import Enqueued, QueuedRequest
+from turnstream.server.storage.queued_requests import QueuedRequest
 from turnstream.server.storage.removed_messages import RemovedMessage
 from turnstream.server.storage.retention import IdleThread
 from turnstream.server.storage.search import Search
@@ -221,8 +222,8 @@ class SqlStore(ABC):
     async def holder(self, key: ThreadKey) -> str | None:
         return await self.read(claims.holder, key)
 
-    async def forget_requests(self, run_id: str) -> None:
-        await self.write(_free_request, run_id)
+    async def forget_requests(self, key: ThreadKey, run_id: str) -> None:
+        await self.write_claimed(key, run_id, _free_request, run_id)
 
     async def recover(self) -> Sequence[LostRun]:
         def recover(connection: Connection) -> Sequence[LostRun]:
@@ -288,8 +289,8 @@ class SqlStore(ABC):
     async def delete(self, key: ThreadKey, also: Also = (), *, unless_queued: bool = False) -> bool:
         def remove(connection: Connection) -> bool:
             if unless_queued:
-                # Locked first: a request that comes now is seen, or finds no thread.
-                thread_list.hold(connection, key)
+                # A request that comes now is seen, or finds no thread.
+                statements_of(connection).await_turn(connection, key.owner)
                 if queued_rows.of_thread(connection, key):
                     return False
             if thread_list.remove(connection, key):
@@ -412,7 +413,7 @@ class SqlStore(ABC):
 
     async def enqueue(
         self, queued: QueuedRequest, most: int, idempotency: IdempotencyKey | None = None
-    ) -> Enqueued | None:
+    ) -> int | None:
         return await self.write(queued_rows.add, queued, most, idempotency)
 
     async def queue(self, key: ThreadKey) -> Sequence[QueuedRequest]:

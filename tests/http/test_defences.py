@@ -108,7 +108,7 @@ async def test_a_key_that_was_freed_by_a_deletion_stays_with_its_next_run(tmp_pa
         await first.log.ended()
         await inner.runs.delete(key_of("a"))
         second = await start_under_a_key(inner, "b")
-        await inner.store.forget_requests(first.header.run_id)
+        await inner.store.forget_requests(key_of("a"), first.header.run_id)
         assert await start_under_a_key(inner, "b") == second
 
 

@@ -20,7 +20,7 @@ from turnstream.server.runs import kept_words, other_workers, retries
 from turnstream.server.runs.busy_threads import RunInProgress
 from turnstream.server.runs.lives import StreamLost
 from turnstream.server.runs.reader import LoggedRun
-from turnstream.server.storage.interfaces import StorageUnavailable
+from turnstream.server.storage.interfaces import ClaimResult, StorageUnavailable
 from turnstream.server.storage.redis.log import RedisLog
 from turnstream.server.turns.accumulate import accumulate
 from turnstream.server.turns.chunks import (
@@ -695,6 +695,21 @@ async def test_a_worker_that_is_gone_as_a_queued_run_begins_leaves_it_to_another
     assert await said(c) == ["A", "B"]
 
 
+async def test_a_request_that_comes_while_its_queue_is_held_goes_ahead_of_none(
+    workers: list[Worker],
+) -> None:
+    a, b, _ = workers
+    run = await a.start(message("A"))
+    await a.queue(message("B"))
+    async with b.runs.queue.holding(key_of()):
+        await a.queue(message("C"))
+        assert await a.store.next_queued(key_of()) is None
+    assert await a.stop()
+    await chunks_of(run)
+    await is_through(a)
+    assert await said(a) == ["A", "B", "C"]
+
+
 async def test_no_worker_begins_a_request_of_a_thread_that_another_deletes(
     workers: list[Worker], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -706,11 +721,18 @@ async def test_no_worker_begins_a_request_of_a_thread_that_another_deletes(
             begun.append(run_id)
         return claimed
 
+    claim_to_delete = b.store.claim_for_deletion
+
+    async def late(key: ThreadKey, deletion_id: str) -> ClaimResult:
+        if await a.store.holder(key) is None:
+            await a.runs.queue.sweep()
+        return await claim_to_delete(key, deletion_id)
+
     monkeypatch.setattr(a.store, "claim_queued", noted)
+    monkeypatch.setattr(b.store, "claim_for_deletion", late)
     run = await a.start(message("A"))
     await a.queue(message("B"))
     await b.runs.delete(key_of(), at_once=True)
     await chunks_of(run)
-    await a.runs.queue.sweep()
     assert begun == []
     assert await b.store.queue(key_of()) == []

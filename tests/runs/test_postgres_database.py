@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+from asyncio import run_coroutine_threadsafe
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 from urllib.parse import urlsplit
@@ -9,6 +10,7 @@ from urllib.parse import urlsplit
 import psycopg
 import pytest
 from langgraph.checkpoint.base import empty_checkpoint
+from sqlalchemy import Connection
 
 from tests.support.contracts.search import Searched
 from tests.support.contracts.threads import SECOND, THREAD, begin, ids, run_through
@@ -17,12 +19,16 @@ from tests.support.pgbouncer import pgbouncer
 from tests.support.postgres_workers import nobody_let_in, query, workers
 from turnstream.server.commands import run
 from turnstream.server.extensions.search.words import owner_word
+from turnstream.server.storage import queued_rows
 from turnstream.server.storage.interfaces import StorageError, StorageUnavailable
 from turnstream.server.storage.location import PostgresUrl, location
 from turnstream.server.storage.opened import open_storage
 from turnstream.server.storage.postgres.checkpointer import PostgresCheckpointer
 from turnstream.server.storage.postgres.faults import fault
 from turnstream.server.storage.postgres.opened import PostgresStorage, migrate, open_postgres_store
+from turnstream.server.storage.queued_requests import QueuedRequest
+from turnstream.server.turns.header import ThreadKey
+from turnstream.server.turns.requests import TextContent, TurnRequest, UserMessage
 
 NEWER = "removed_messages, thread_metadata, assistants, run_records, substeps, queued_requests"
 CUT = """
@@ -55,6 +61,28 @@ async def test_a_pooler_that_shares_sessions_is_found_out_and_refused_with_the_r
             await migrate(shared)
     async with pgbouncer(postgres_url, "session") as url, workers(url, 1) as [opened]:
         await run_through(opened.store, THREAD, "r1")
+
+
+async def test_a_request_that_comes_as_its_thread_is_found_to_be_empty_is_refused_or_kept(
+    postgres_url: PostgresUrl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    of_thread, loop, coming = queued_rows.of_thread, asyncio.get_running_loop(), list[Any]()
+    asked = TurnRequest("t1", UserMessage((TextContent("B"),)))
+    async with workers(postgres_url) as [a, b]:
+        await begin(a.store, THREAD, "r1")
+
+        def looked(connection: Connection, key: ThreadKey) -> Any:
+            found = of_thread(connection, key)
+            queued = QueuedRequest(key, "r2", "native", asked, 0.0)
+            coming.append(run_coroutine_threadsafe(b.store.enqueue(queued, 3), loop))
+            locked = "SELECT count(*) FROM pg_locks WHERE NOT granted"
+            while not coming[0].done() and query(postgres_url, locked) == [(0,)]:
+                pass
+            return found
+
+        monkeypatch.setattr(queued_rows, "of_thread", looked)
+        assert await a.store.delete(THREAD, unless_queued=True)
+        assert await asyncio.wrap_future(coming[0]) is None
 
 
 async def test_texts_of_before_are_found_and_workers_of_before_go_on_with_them(

@@ -107,8 +107,12 @@ async def said(inside: Backend) -> list[str]:
 
 async def waiting(inside: Backend) -> list[str]:
     """The words of the requests that wait, in order."""
-    found = await inside.runs.queue.waiting(key_of())
-    return [one.request.message.text for one in found if one.request.message]
+    found = await inside.store.queue(key_of())
+    return [one.request.message.text for one in found if one.request.message and not one.has_begun]
+
+
+async def wake_nobody(_key: ThreadKey) -> None:
+    """In place of `RunQueue._try_next`: the test begins the request itself."""
 
 
 async def is_through(inside: Backend) -> None:
@@ -418,7 +422,7 @@ async def test_a_request_that_its_thread_cannot_take_keeps_its_reason_and_holds_
         await inside.runs.queue.begun(wrong)
     assert refused.value.code == "nothing_to_continue"
     await chunks_of(await inside.runs.queue.begun(c))
-    [left] = await inside.runs.queue.waiting(key_of())
+    [left] = await inside.store.queue(key_of())
     assert left.problem == ("nothing_to_continue", refused.value.message)
     assert await inside.runs.queue.edit(LOCAL, key_of(), wrong.run_id, message("B"))
     await is_through(inside)
@@ -599,10 +603,29 @@ async def test_edits_and_withdrawals_that_come_as_the_run_begins_are_refused_not
 
 
 @pytest.mark.usefixtures("first")
+async def test_a_thread_is_claimed_for_its_next_request_alone(
+    inside: Backend, gate: asyncio.Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    claim = inside.store.claim_queued
+    with monkeypatch.context() as patch:
+        patch.setattr(inside.runs.queue, "_try_next", wake_nobody)
+        b, c = await inside.queue(message("B")), await inside.queue(message("C"))
+        gate.set()
+        await eventually(lambda: _is_free(inside))
+        assert await claim(key_of(), c.run_id) is None
+        assert await inside.store.withdraw(key_of(), b.run_id)
+        assert await claim(key_of(), b.run_id) is None
+        assert await _is_free(inside)
+    await inside.runs.queue.sweep()
+    await is_through(inside)
+    assert await said(inside) == ["A", "C"]
+
+
+@pytest.mark.usefixtures("first")
 async def test_a_claim_whose_beginning_is_cancelled_while_it_is_committed_is_released(
     inside: Backend, gate: asyncio.Event, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    queued, claim, through = await inside.queue(message("B")), queued_rows.claim, Event()
+    claim, through = queued_rows.claim, Event()
     loop, committing = asyncio.get_running_loop(), asyncio.Event()
 
     def held(connection: Connection, *given: Any) -> Any:
@@ -610,11 +633,9 @@ async def test_a_claim_whose_beginning_is_cancelled_while_it_is_committed_is_rel
         through.wait()
         return claim(connection, *given)
 
-    async def wake_nobody(_key: ThreadKey) -> None:
-        """The test begins the request itself."""
-
     with monkeypatch.context() as patch:
         patch.setattr(inside.runs.queue, "_try_next", wake_nobody)
+        queued = await inside.queue(message("B"))
         gate.set()
         await eventually(lambda: _is_free(inside))
         patch.setattr(queued_rows, "claim", held)
@@ -624,8 +645,12 @@ async def test_a_claim_whose_beginning_is_cancelled_while_it_is_committed_is_rel
         with pytest.raises(asyncio.CancelledError):
             await beginning
         through.set()
-        await eventually(lambda: _waits_for_nobody(inside))
-    await inside.runs.queue.sweep()
+
+    async def has_begun() -> bool:
+        await inside.runs.queue.sweep()
+        return not await inside.store.queue(key_of())
+
+    await eventually(has_begun)
     await chunks_of(await inside.runs.queue.begun(queued))
     await is_through(inside)
     assert await said(inside) == ["A", "B"]
