@@ -15,6 +15,7 @@ from turnstream.server.http.chat import PROTOCOL, first_event_url
 from turnstream.server.http.operations import Answer, Operation, Time, component, says
 from turnstream.server.http.problems import problem, unknown_thread
 from turnstream.server.http.state import ApiRequest, principal, thread_key
+from turnstream.server.http.thread_json import written
 from turnstream.server.storage.interfaces import ThreadEntry
 from turnstream.server.storage.queued_requests import QueuedRequest
 from turnstream.server.turns.messages import UserTurn
@@ -86,7 +87,8 @@ class ThreadQueue(HTTPEndpoint):
         queue, entry = await store.queue(key), await store.get(key)
         if entry is None:
             raise unknown_thread(key)
-        return JSONResponse({"queue": [queued_json(one, format) for one in waiting(queue, entry)]})
+        texts = await written([queued_json(one, format) for one in waiting(queue, entry)])
+        return Response(b'{"queue":[%b]}' % b",".join(texts), media_type="application/json")
 
 
 class Queued(HTTPEndpoint):
@@ -134,7 +136,10 @@ class Queued(HTTPEndpoint):
 
 def _edited(queued: QueuedRequest, message: UserMessage) -> TurnRequest:
     """Raises InvalidRequest."""
-    if queued.request.message is None:
+    before = queued.request.message
+    if before is None:
         sentence = "The request has no message: withdraw it, and send another."
         raise InvalidRequest("nothing_to_edit", sentence, 409)
-    return replace(queued.request, message=replace(message, id=queued.request.message.id))
+    if message.id not in (None, before.id):
+        raise InvalidRequest("invalid_message_id", "The message keeps its id: send it, or none.")
+    return replace(queued.request, message=replace(message, id=before.id))

@@ -4,7 +4,7 @@ between two of them."""
 import asyncio
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 LARGE_BYTES = 100_000
 
@@ -13,9 +13,11 @@ async def thread_json(
     entry: Mapping[str, object], messages: Sequence[Any], rest: Mapping[str, object]
 ) -> bytes:
     """One object: the entry's members, `messages`, and the rest's; neither is empty."""
-    texts = await written(messages)
-    pieces = (as_json(entry)[:-1], b',"messages":[', b",".join(texts), b"],", as_json(rest)[1:])
-    return b"".join(pieces)
+    others = {name: value for name, value in rest.items() if name != "queue"}
+    pieces = [as_json(entry)[:-1], b',"messages":[', b",".join(await written(messages)), b"],"]
+    if queue := cast("Sequence[Any]", rest.get("queue")):
+        pieces += [b'"queue":[', b",".join(await written(queue)), b"],"]
+    return b"".join([*pieces, as_json(others)[1:]])
 
 
 async def written(messages: Sequence[Any]) -> list[bytes]:

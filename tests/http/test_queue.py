@@ -167,6 +167,9 @@ async def test_a_message_that_waits_can_be_edited_and_withdrawn(
         assert answer.status_code == 204
         assert b'"code":"request_withdrawn"' in await stream.response.aread()
     edit = {"message": "Better"}
+    other = {"message": {"parts": PARTS, "id": "another"}}
+    renamed = await client.http.patch(f"{place}/{kept['run_id']}", json=other)
+    assert (renamed.status_code, renamed.json()["code"]) == (422, "invalid_message_id")
     edited = await client.http.patch(f"{place}/{kept['run_id']}", json=edit)
     assert edited.json()["message"]["parts"] == [{"type": "text", "text": "Better"}]
     assert edited.json()["message"]["id"] == listed[0]["message"]["id"]
@@ -190,8 +193,11 @@ async def test_what_waits_for_a_deleted_thread_is_out_of_reach_until_it_is_resto
     async with serving(settings) as client:
         async with client.chat({"thread_id": "t1", "message": "One"}) as first:
             await first.until("text-delta")
-            place = f"/threads/t1/queue/{(await queued(client))['run_id']}"
-            assert (await client.http.delete("/threads/t1")).is_success
+            waits = await queued(client)
+            place = f"/threads/t1/queue/{waits['run_id']}"
+            async with client.stream("GET", waits["stream_url"]) as stream:
+                assert (await client.http.delete("/threads/t1")).is_success
+                assert b'"code":"request_withdrawn"' in await stream.response.aread()
         edited = await client.http.patch(place, json={"message": "Better"})
         withdrawn = await client.http.delete(place)
         assert (edited.status_code, withdrawn.status_code) == (404, 404)
@@ -228,6 +234,8 @@ async def test_langgraphs_runs_are_pending_until_their_turn(
     assert [run["status"] for run in listed] == ["pending", "pending", "running"]
     assert [run["run_id"] for run in listed[:2]] == [two["run_id"], one["run_id"]]
     assert (await client.http.get(f"{LG}/{one['run_id']}")).json()["status"] == "pending"
+    async with client.stream("GET", f"{LG}/{two['run_id']}/stream") as stream:
+        assert stream.response.headers["x-queue-place"] == "2"
     cancelled = await client.http.post(f"{LG}/{two['run_id']}/cancel?wait=1")
     assert cancelled.status_code == 204
     assert (await client.http.get(f"{LG}/{two['run_id']}")).status_code == 404
@@ -325,8 +333,12 @@ async def test_a_reader_whose_run_has_not_begun_is_cut_off_when_the_server_stops
         server.client.chat({"thread_id": "t1", "message": "One"}) as first,
     ):
         await first.until("text-delta")
-        async with server.client.stream("POST", path, json=body) as later:
-            assert later.response.headers["x-queue-place"] == "1"
-            server.terminate()
-            with pytest.raises(httpx.RemoteProtocolError):
-                await later.response.aread()
+        reading = asyncio.create_task(server.client.http.post(path, json=body))
+
+        async def is_queued() -> bool:
+            return "queue" in await server.client.thread("t1")
+
+        await eventually(is_queued)
+        server.terminate()
+        with pytest.raises(httpx.RemoteProtocolError):
+            await reading

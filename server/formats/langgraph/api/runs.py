@@ -227,7 +227,8 @@ async def join_run(request: ApiRequest) -> Response:
         modes = _modes(stream.wanted_modes(named), subgraphs=query.get("stream_subgraphs") in YES)
     stops = query.get("cancel_on_disconnect") in YES
     if isinstance(found, QueuedRequest):
-        return _stream_later(request, QueuedRun.of(found, 1), modes, {}, stops=stops)
+        later = await request.state["runs"].queue.find(found.key, found.run_id)
+        return _stream_later(request, later or QueuedRun.of(found, 1), modes, {}, stops=stops)
     cursor = request.headers.get("last-event-id") or FROM_THE_START
     place: Position | Literal["done", "lost"] = Position(run, 0) if run else "done"
     if run and cursor != FROM_THE_START:
