@@ -408,7 +408,7 @@ async def copy_thread(request: ApiRequest) -> Response:
 @Operation(
     "langgraphPruneThreads",
     Answer("How many of them there were.", LangGraphPrunedJson, may_have=(chat.IGNORED,)),
-    STORAGE | pick("invalid_body", "invalid_text", "unsupported_option"),
+    STORAGE | pick("invalid_body", "invalid_text", "invalid_thread_id", "unsupported_option"),
     body=LangGraphPruneBody,
     examples={"none": {"thread_ids": []}},
 )
