@@ -18,7 +18,7 @@ from tests.support.samples import sample
 from tests.support.served_run import ServedRun, ended, serve_run
 from tests.support.waiting import WAIT_SECONDS
 from turnstream.server.runs.reader import LoggedRun
-from turnstream.server.turns.requests import TurnRequest
+from turnstream.server.turns.requests import Resume, TurnRequest
 
 pytestmark = pytest.mark.filterwarnings("ignore:create_react_agent has been moved")
 CONTINUE = TurnRequest(continue_=True)
@@ -27,6 +27,9 @@ STOPPED, KILLED = ZOO[:: sample(1, 2)], ZOO[sample(0, 1) :: sample(1, 2)]
 
 
 ASKING = [animal for animal in ZOO if animal.questions]
+IN_A_TOOL = [animal for animal in ASKING if animal.name == "question in a subagent"]
+SEEN = [animal for animal in ASKING if animal not in IN_A_TOOL]
+"""Those whose questions LangGraph knows to be answered before the task that asks is over."""
 
 
 def name_of(animal: Animal) -> str:
@@ -159,7 +162,7 @@ async def test_a_question_survives_a_crash(tmp_path: Path, animal: Animal) -> No
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("animal", ASKING[sample(0, 2) :: sample(1, 3)], ids=name_of)
+@pytest.mark.parametrize("animal", SEEN[sample(0, 2) :: sample(1, 3)], ids=name_of)
 async def test_a_question_that_was_answered_before_a_crash_is_not_open_again(
     tmp_path: Path, animal: Animal
 ) -> None:
@@ -172,6 +175,25 @@ async def test_a_question_that_was_answered_before_a_crash_is_not_open_again(
         await until_held(before, before.model.gate.reached, request=answer)
         async with served(path, animal, crashed=True) as after:
             await continues_to_its_end(after)
+        await before.inside.stop()
+
+
+async def test_a_question_that_a_subagent_has_asked_is_asked_again_after_a_crash_and_answered_once(
+    tmp_path: Path,
+) -> None:
+    """The graph of a tool is no part of the state of the graph that calls the tool: LangGraph shows
+    the question as open until the call ends. The first answer is the one that counts."""
+    (animal,) = IN_A_TOOL
+    path = tmp_path / "t.db"
+    async with served(path, animal) as before:
+        asking = await serve_run(before.inside, before.request)
+        (question,), (asked,) = before.open_questions(asking), asking.named("Interrupt")
+        before.model.gate = Gate(1)
+        await until_held(before, before.model.gate.reached, request=resumption(asking, question))
+        async with served(path, animal, crashed=True) as after:
+            again = TurnRequest(resume=Resume({asked.id: "another answer"}))
+            (await serve_run(after.inside, again)).check_chunks()
+            await has_its_thread(after)
         await before.inside.stop()
 
 
