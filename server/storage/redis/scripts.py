@@ -61,8 +61,9 @@ class Keys:
 
 CREATE = Script("""
 -- KEYS state, log; ARGV worker, seconds
-redis.call('DEL', KEYS[1], KEYS[2])  -- what a try before has left
-redis.call('HSET', KEYS[1], 'worker', ARGV[1], 'last', -1)
+redis.call('HSET', KEYS[1], 'worker', ARGV[1], 'last', -1)  -- first: a full Redis refuses it
+redis.call('HDEL', KEYS[1], 'ended', 'seen')  -- what a try before has left
+redis.call('DEL', KEYS[2])
 redis.call('EXPIRE', KEYS[1], ARGV[2])
 """)
 
