@@ -26,8 +26,9 @@ import { versionsView } from "./versions-view.js";
 /**
  * @param {Record<string, any>} message
  * @param {{answers: Record<string, any>, decisions: Record<string, any>, asker: string | null,
- *   tools, editing, dropped: number, idle: boolean}} about `editing`: `{text, error?}` of a message
- *   that is edited; `dropped`: messages that do not follow an edit
+ *   tools, editing, dropped: number, idle: boolean, isToldBelow: boolean}} about `editing`:
+ *   `{text, error?}` of a message that is edited; `dropped`: messages that do not follow an edit;
+ *   `isToldBelow`: the page tells below the message how it ended
  * @param {{onAnswer, onDecide, onEdit, onEditInput, onEdited, onRegenerate, onLook}} actions
  */
 export const messageView = (message, about, actions) =>
@@ -167,7 +168,7 @@ function assistantMessage(message, about, actions) {
           ? html`<p class="waiting" aria-hidden="true"><i></i><i></i><i></i></p>`
           : nothing
       }
-      ${mark(message)}
+      ${mark(message, about)}
       ${running ? versionsView(message, actions.onLook) : footer(message, about, actions)}
     </article>
   `;
@@ -241,13 +242,16 @@ const MARKS = {
   ...CUT_OFF,
 };
 
-function mark({ ended, error, finishReason, parts, running }) {
+/** Why a reply failed, and the id under which the server's log has it. */
+export const failure = ({ message, id }) =>
+  html`${message}${id ? html` <small>Error ${id}</small>` : nothing}`;
+
+function mark({ ended, error, finishReason, parts, running }, { isToldBelow }) {
   if (running) return nothing;
   if (error)
-    return html`<p class="mark danger">
-      ${icons.warning} Failed:
-      ${error.message}${error.id ? html` <small>Error ${error.id}</small>` : nothing}
-    </p>`;
+    return isToldBelow
+      ? nothing
+      : html`<p class="mark danger">${icons.warning} Failed: ${failure(error)}</p>`;
   if (ended?.reason === "limit") {
     return html`<p class="mark">
       ${icons.stopped} Stopped: ${String(ended.limit).replaceAll("_", " ")} of ${ended.value}

@@ -7,7 +7,7 @@ import { isUndecided } from "./approvals.js";
 import { withDates } from "./dates.js";
 import { icons } from "./icons.js";
 import { interruptsView } from "./interrupt-view.js";
-import { messageView } from "./message-view.js";
+import { failure, messageView } from "./message-view.js";
 import { outboxView } from "./outbox-view.js";
 import { lookedAtView } from "./versions-view.js";
 
@@ -51,6 +51,7 @@ export function threadView(
           dropped,
           idle,
           thumbs,
+          isToldBelow: message === messages.at(-1) && isOver(message, state),
         };
         const view = guard([message, ...Object.values(about)], () =>
           messageView(message, about, actions),
@@ -136,10 +137,10 @@ function ending(state, actions) {
     return banner("danger", detail, button);
   }
   const last = state.messages.at(-1);
-  if (!last || state.interrupts.length || waitsForApproval(last, state)) return nothing;
+  if (!last || !isOver(last, state)) return nothing;
   const goOn = (word) =>
     html`<button type="button" @click=${actions.onResume}>${icons.again} ${word}</button>`;
-  if (last.error) return banner("danger", "The reply broke off.", goOn("Retry"));
+  if (last.error) return banner("danger", failure(last.error), goOn("Retry"));
   if (last.ended && state.runState === "interrupted") return interrupted(goOn("Continue"));
   if (last.ended || last.finishReason === "length")
     return banner("info", "The reply is not finished.", goOn("Continue"));
@@ -148,6 +149,10 @@ function ending(state, actions) {
   if (isCut) return interrupted(goOn("Continue"));
   return nothing;
 }
+
+/** The last message waits for nobody: a banner below it tells how it ended. */
+const isOver = (last, state) =>
+  !state.run && !state.problem && !state.interrupts.length && !waitsForApproval(last, state);
 
 /** A thread does not go on past a question; but what a crash left unfinished beside it does. */
 function waitsForApproval({ parts }, { runState }) {
