@@ -135,6 +135,18 @@ async def test_an_assistant_is_changed_in_versions_and_found(tmp_path: Path) -> 
         assert (await client.http.get(f"{PATH}/a2")).json() == two
 
 
+@pytest.mark.parametrize("nothing", [False, 0, "", []])
+async def test_what_says_nothing_is_no_metadata(tmp_path: Path, nothing: Any) -> None:
+    """As LangGraph's own server reads it, and as the document says."""
+    async with served(tmp_path) as client:
+        new = await made(client, metadata=nothing)
+        assert new["metadata"] == {}
+        changed = await client.http.patch(
+            f"{PATH}/{new['assistant_id']}", json={"metadata": nothing}
+        )
+        assert changed.json()["metadata"] == {}
+
+
 async def test_a_search_is_sorted_paged_and_selected(tmp_path: Path) -> None:
     async with served(tmp_path) as client:
         for name in ("b", "c", "a"):

@@ -97,7 +97,7 @@ Config = Annotated[
     says("Values that each run gets; those of the run come before them."),
 ]
 Context = Annotated[fields.JsonObject, says("The same.")]
-Kept = Annotated[dict[str, Any], *METADATA, fields.FITTING_JSON]
+Kept = Annotated[dict[str, Any] | None, *METADATA, fields.FITTING_JSON]
 AssistantId = Annotated[
     str,
     fields.Field(pattern=fields.THREAD_ID),
@@ -112,7 +112,7 @@ class LangGraphNewAssistantBody(Fields):
     description: Text | None = None
     config: Config | None = None
     context: Context | None = None
-    metadata: Kept | None = None
+    metadata: Kept = None
     if_exists: (
         Annotated[
             Literal["raise", "do_nothing"],
@@ -129,7 +129,7 @@ class LangGraphAssistantChangesBody(Fields):
     description: Text | None = None
     config: Config | None = None
     context: Context | None = None
-    metadata: Annotated[Kept | None, says("Each value takes its place.")] = None
+    metadata: Annotated[Kept, says("Each value takes its place.")] = None
 
 
 class LangGraphAssistantCountBody(Fields):
