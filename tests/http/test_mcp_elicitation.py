@@ -124,6 +124,7 @@ async def test_each_question_of_calls_and_of_a_call_gets_its_own_answer(
 
         endpoint.script(call_reply(("a_impatient", "{}")), text_reply("."))
         thread, (first,) = await asked(client)
+        await until(lambda: "withdrew" in log(tmp_path))
         (third,) = await answered(client, thread, **{first["id"]: yes})
         assert third["value"]["message"] == "Third?"
         assert await answered(client, thread, **{third["id"]: no}) == []

@@ -78,6 +78,9 @@ async def impatient(ctx: Context) -> str:
     await asyncio.sleep(0)
     await ctx.session.send_ping()  # Its answer comes behind both questions.
     second.cancel()
+    await asyncio.gather(second, return_exceptions=True)
+    await ctx.session.send_ping()  # Its answer comes behind the withdrawal.
+    _note("withdrew")
     return f"{_said(await first)}, {_said(await ctx.elicit('Third?', Sure))}"
 
 
