@@ -63,7 +63,7 @@ STEP_BYTES = PART_BYTES = 200
 
 @dataclass(slots=True)
 class _Under:
-    """What runs under one call; `root` is the call of the answer around it."""
+    """The steps under one call; `root` is the call of the answer around it."""
 
     root: str
     steps: ToldSteps
@@ -91,7 +91,7 @@ class _Row:
 
 @dataclass(slots=True)
 class _Changes:
-    """What is to be written of the substeps under one call of the answer."""
+    """Changes to be written of the substeps under one call of the answer."""
 
     rows: dict[tuple[str, str], None] = field(default_factory=dict)
     """By call and step."""
@@ -264,7 +264,7 @@ class Substeps:
         else:
             known = self._latest.get((id, message.id), ...)
             if isinstance(message, RemoveMessage):
-                # What it says last is taken back; earlier words make room in a prompt.
+                # Its last words are taken back; earlier ones are removed to shorten a prompt.
                 if isinstance(known, StreamedStep) and known.step_id == under.newest:
                     yield from self._take_away(id, under, known)
             elif known is ... and (id, message.id) not in self._earlier:

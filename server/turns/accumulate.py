@@ -235,7 +235,7 @@ class ToldSubsteps:
             self._settled.setdefault(id, []).append(inner)
 
     def note_cut(self, tool_call_id: str, count: int) -> None:
-        """So many steps under a call were cut."""
+        """Add to the number of steps that were cut under a call."""
         self._cut_before[tool_call_id] = self._cut_before.get(tool_call_id, 0) + count
 
     def of(self, tool_call_id: str) -> tuple[Step, ...]:

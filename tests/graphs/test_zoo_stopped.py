@@ -29,7 +29,7 @@ STOPPED, KILLED = ZOO[:: sample(1, 2)], ZOO[sample(0, 1) :: sample(1, 2)]
 ASKING = [animal for animal in ZOO if animal.questions]
 IN_A_TOOL = [animal for animal in ASKING if animal.name == "question in a subagent"]
 SEEN = [animal for animal in ASKING if animal not in IN_A_TOOL]
-"""Those whose questions LangGraph knows to be answered before the task that asks is over."""
+"""Graphs of whose questions LangGraph knows the answer before the task that asks is over."""
 
 
 def name_of(animal: Animal) -> str:

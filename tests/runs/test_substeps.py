@@ -1,4 +1,4 @@
-"""What runs under a tool call: a subagent's words stay there, however its run ends."""
+"""The words of a subagent stay under its tool call, however its run ends."""
 
 from collections.abc import Sequence
 from dataclasses import replace

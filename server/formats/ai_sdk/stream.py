@@ -261,7 +261,7 @@ class UIMessageStreamEncoder:
         return _interim(call, output)
 
     def _substep(self, chunk: chunks.Substep) -> list[Payload]:
-        """What subagents of a call have done so far, as its interim output: a message."""
+        """The interim output of a call: the work of its subagents so far, as a message."""
         root = self._substeps.take(chunk)
         call = self._running(root) if self._substeps.is_due(root) else None
         if call is None:
@@ -293,7 +293,7 @@ class UIMessageStreamEncoder:
 
 
 class Substeps:
-    """What subagents have done under the calls of a run, and how much of it the client has.
+    """The work of subagents under the calls of a run, and how much of it the client has.
 
     An interim output has all of it each time. So one is sent when there is a quarter more than the
     client has: all together have five times the size of the last. Where a model has finished, one
@@ -309,7 +309,7 @@ class Substeps:
         self._sent: dict[str, int] = {}
         """The size of the last interim output."""
         self._finished: dict[str, bool] = {}
-        """Whether the newest chunk ends what a model says."""
+        """True if the newest chunk ends the words of a model."""
         self._extra: dict[str, int] = {}
         """The size of all outputs that were sent for that alone."""
 

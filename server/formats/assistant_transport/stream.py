@@ -39,7 +39,7 @@ class PartsEncoder:
         self._newest: str | None = None
         """The id of the step that started last: a chunk of it needs no `stepId`."""
         self._under: dict[str, PartsEncoder] = {}
-        """Those of the substeps, by call id."""
+        """The encoders of substeps, by call id."""
 
     def encode(self, chunk: Chunk) -> list[str]:
         match chunk:

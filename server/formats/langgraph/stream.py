@@ -156,7 +156,7 @@ class LangGraphEncoder:
         self._below: dict[str, LangGraphEncoder] = {}
         """The encoders of substeps, by call."""
         self._namespaces: dict[str, str] = {}
-        """Those of the calls of subagents."""
+        """The namespaces of subagents, by call."""
         self._thread = ToldThread(context.turns, context.message_id)
         self._earlier_calls = calls_of(context.turns)
         self._earlier_below: dict[str, tuple[Step, ...]] = {}

@@ -32,7 +32,7 @@ class Animal:
     beside: tuple[str, ...] = ()
     """Words of the model that the thread does not get, in order of their letters."""
     under: tuple[str, ...] = ()
-    """Those of them that are said under a tool call."""
+    """The words of `beside` that are said under a tool call."""
     custom: tuple[Any, ...] = ()
     """What nodes and tools write to the stream."""
     context: Mapping[str, Any] = field(default_factory=dict)
