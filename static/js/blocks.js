@@ -181,6 +181,8 @@ function lexed(text) {
   }
 }
 
+/** With their TeX: a character of it counts as an element, for it may take as long. */
+const FORMULAS = /<code class="math[^<]*/g;
 const PLAIN = "plain";
 const isSeen = ({ type }) => type !== "space" && type !== "def";
 const plain = (text) => ({ text: legible(text), markup: null, elements: 1 });
@@ -197,7 +199,7 @@ function blockOf(token, close) {
     const elements =
       countOf(markup, /<[a-z]/g) +
       LIMITS.elementsPerBlock * countOf(markup, /<(?:pre|table)>/g) +
-      LIMITS.elementsPerFormula * countOf(markup, /<code class="math/g);
+      (markup.match(FORMULAS)?.join("").length ?? 0);
     return elements > LIMITS.blockElements
       ? plain(token.raw)
       : { text: token.raw, markup, elements };

@@ -28,10 +28,9 @@ export const LIMITS = {
   /** By language, where reading takes more than its length. */
   colouredCharactersOf: { typescript: 10_000, yaml: 10_000 },
   colouredWord: 1_000,
-  /** Characters of a formula's TeX, tags of its MathML, and what one counts in its block. */
+  /** Characters of a formula's TeX, and tags of its MathML. */
   formula: 1_000,
   formulaElements: 1_000,
-  elementsPerFormula: 50,
   /** Dates that do not break in a line, of a text. */
   dates: 1_000,
   /** Text of tools and forms. */

@@ -317,3 +317,9 @@ test("formulas are told apart from money and from the marks of markdown in them"
   for (const money of ["$5 and $10", "$5-$10", "$HOME, $PATH", "US$ 5 or US$ 6", "`$a$`"])
     assert.doesNotMatch(markupOf(money), /math/, money);
 });
+
+test("a block of more formulas than a page draws in a moment is plain text", () => {
+  const formulas = (count) => `$${"ab".repeat(300)}$ `.repeat(count);
+  assert.match(markupOf(formulas(5)), /math/);
+  assert.match(markupOf(formulas(10)), /^plain/);
+});
