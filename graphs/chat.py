@@ -104,7 +104,8 @@ def build(
             return failed(call, refusal.code, refusal.message)
         # ToolNode knows the tools that the graph was built with.
         run_it = partial(run, request if request.tool is tool else replace(request, tool=tool))
-        return with_note(await execute(call, run_it, limits_of(tool, limits)), call)
+        answered = await execute(call, run_it, limits_of(tool, limits), catalogue.drawable)
+        return with_note(answered, call)
 
     # Async, since LangGraph runs plain functions in threads, which costs more than these do.
     async def from_agent(state: ChatState, runtime: Runtime[TurnContext]) -> list[Send] | str:

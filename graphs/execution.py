@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -18,7 +18,7 @@ from turnstream.graphs.calls import parse_args
 from turnstream.graphs.limits import Limits
 from turnstream.graphs.stored import tool_metadata
 from turnstream.tools import strict_json
-from turnstream.tools.components import drawable
+from turnstream.tools.components import OUR_COMPONENTS
 from turnstream.tools.contract import ASIDE, TIMEOUT_SECONDS
 from turnstream.tools.json_size import is_larger
 from turnstream.tools.strict_json import clean_text
@@ -30,7 +30,16 @@ INNER = "inner"
 """Tag of what runs inside a tool: a model that it asks does not speak to the user."""
 
 
-async def execute(call: ToolCall, run: Callable[[], Awaitable[Any]], limits: Limits) -> ToolMessage:
+Drawable = Callable[[Mapping[str, Any]], list[str]]
+"""Returns what can be drawn of a result, as the client may see it."""
+
+
+async def execute(
+    call: ToolCall,
+    run: Callable[[], Awaitable[Any]],
+    limits: Limits,
+    drawable: Drawable = OUR_COMPONENTS.drawable,
+) -> ToolMessage:
     """Run a tool and answer its call, whatever happens; only cancellation passes through, and the
     interrupt of a tool that asks the user.
 
@@ -39,7 +48,7 @@ async def execute(call: ToolCall, run: Callable[[], Awaitable[Any]], limits: Lim
     cancelled future of the tool's own can end more than its call.
     """
     start = time.monotonic()
-    message = await _answered(call, run, limits)
+    message = await _answered(call, run, limits, drawable)
     took = round((time.monotonic() - start) * 1000)
     message.response_metadata |= tool_metadata("result", took)
     return message
@@ -52,12 +61,12 @@ def limits_of(tool: BaseTool, limits: Limits) -> Limits:
 
 
 async def _answered(
-    call: ToolCall, run: Callable[[], Awaitable[Any]], limits: Limits
+    call: ToolCall, run: Callable[[], Awaitable[Any]], limits: Limits, drawable: Drawable
 ) -> ToolMessage:
     try:
         async with asyncio.timeout(limits.tool_timeout_seconds) as clock:
             returned = await run()
-        bounded = partial(_bounded, call, returned, limits)
+        bounded = partial(_bounded, call, returned, limits, drawable)
         aside = isinstance(returned, ToolMessage) and (
             is_larger([returned.content, returned.artifact], *ASIDE)
         )
@@ -87,7 +96,7 @@ def _timed_out(call: ToolCall, limits: Limits) -> ToolMessage:
     )
 
 
-def _bounded(call: ToolCall, returned: Any, limits: Limits) -> ToolMessage:
+def _bounded(call: ToolCall, returned: Any, limits: Limits, drawable: Drawable) -> ToolMessage:
     """The answer, cut to what model and client may get.
 
     Raises TypeError or ValueError if the tool returned no tool message, or what is no JSON.
@@ -98,7 +107,8 @@ def _bounded(call: ToolCall, returned: Any, limits: Limits) -> ToolMessage:
     if returned.status == "error":
         return failed(call, "tool_error", content[: limits.max_result_chars])
     view = bounded(client_view(returned), limits.max_result_bytes)
-    content = _with_offer(call, content, view, limits)
+    draws = drawable(view) if isinstance(view, dict) else []
+    content = _with_offer(call, content, draws, limits)
     if len(content) > limits.max_result_chars:
         cut = f"\n[cut: the first {limits.max_result_chars} of {len(content)} characters]"
         content = content[: limits.max_result_chars] + cut
@@ -108,11 +118,10 @@ def _bounded(call: ToolCall, returned: Any, limits: Limits) -> ToolMessage:
     return message
 
 
-def _with_offer(call: ToolCall, content: str, view: Any, limits: Limits) -> str:
+def _with_offer(call: ToolCall, content: str, draws: list[str], limits: Limits) -> str:
     """Return the content that the model reads of a result that has the points of a component: first
     the call's id, for `data_from`, and the components that it draws. A result that is cut anyway
     keeps the offer; one that just fits is not cut for its sake."""
-    draws = drawable(view) if isinstance(view, dict) else []
     said = parse_args(content) if draws else None
     if said is None:
         return content

@@ -150,7 +150,7 @@ async def _availability(
     async def run() -> Any:
         return await tool.ainvoke(call)
 
-    answer = await execute(call, run, limits)
+    answer = await execute(call, run, limits, catalogue.drawable)
     return answer if stored.end_of(answer) == "result" else None
 
 

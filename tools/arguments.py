@@ -6,10 +6,10 @@ the same as absent, an integer may be written 2.0.
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, TypeAlias, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainValidator, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 from pydantic_core import PydanticCustomError
 
 MAX_FAULTS = 3
@@ -19,12 +19,14 @@ MAX_INT = 2**63 - 1
 
 SURROGATE = re.compile(r"[\ud800-\udfff]")
 
-JSON_TYPES = {
-    "a number": (int, float),
-    "a string": (str,),
-    "true or false": (bool,),
-    "null": (type(None),),
+JSON_TYPES: Mapping[str, tuple[str, tuple[type, ...]]] = {
+    "number": ("a number", (int, float)),
+    "integer": ("a whole number", (int,)),
+    "string": ("a string", (str,)),
+    "boolean": ("true or false", (bool,)),
+    "null": ("null", (type(None),)),
 }
+"""Types of JSON Schema: their words, and the types of Python."""
 
 
 class Arguments(BaseModel):
@@ -33,28 +35,34 @@ class Arguments(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
-def _is(*names: str) -> PlainValidator:
-    allowed = {kind for name in names for kind in JSON_TYPES[name]}
-    said = f"should be {' or '.join(names)}"
+def typed(
+    *names: str, limits: tuple[float | None, float | None] = (None, None)
+) -> Callable[[Any], Any]:
+    """Return a check that a value has one of these types of JSON Schema, and a number is within
+    the limits, where there are any."""
+    kinds = {kind for name in names for kind in JSON_TYPES[name][1]}
+    said = f"should be {' or '.join(JSON_TYPES[name][0] for name in names)}"
+    least, most = limits
+    said += f", at least {least}" if least is not None else ""
+    said += f", at most {most}" if most is not None else ""
+    low = -math.inf if least is None else least
+    high = math.inf if most is None else most
 
     def check(value: Any) -> Any:
-        if type(value) not in allowed:
+        plain = _whole(value) if "integer" in names else value
+        if type(plain) not in kinds:
             raise PydanticCustomError("json_type", "{said}", {"said": said})
+        if limits != (None, None) and isinstance(plain, int | float) and not low <= plain <= high:
+            raise PydanticCustomError("json_range", "{said}", {"said": said})
         return value
 
-    return PlainValidator(check)
+    return check
 
 
 def _whole(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-NumberOrNull: TypeAlias = Annotated[float | None, _is("a number", "null")]
-NumberOrText: TypeAlias = Annotated[float | str, _is("a number", "a string")]
-NumberTextOrNull: TypeAlias = Annotated[float | str | None, _is("a number", "a string", "null")]
-Scalar: TypeAlias = Annotated[
-    float | str | bool | None, _is("a number", "a string", "true or false", "null")
-]
 Integer: TypeAlias = Annotated[int, BeforeValidator(_whole)]
 
 A = TypeVar("A", bound=Arguments)
@@ -65,7 +73,7 @@ def parse(kind: type[A], value: Any, at: str = "") -> A:
     try:
         return kind.model_validate(value)
     except ValidationError as error:
-        raise ValueError(_sentence(error, at)) from None
+        raise ValueError(sentence(error, at)) from None
 
 
 def shorten(text: str) -> str:
@@ -96,7 +104,8 @@ def _place(location: Sequence[str | int]) -> str:
     return shorten(".".join(shorten(str(step)) for step in location))
 
 
-def _sentence(error: ValidationError, at: str) -> str:
+def sentence(error: ValidationError, at: str = "") -> str:
+    """The first faults of the arguments at a place, as one sentence."""
     faults = error.errors(include_url=False, include_context=False, include_input=False)
     places = [_place((at, *fault["loc"]) if at else fault["loc"]) for fault in faults]
     said = [f"{place}: {fault['msg']}" for place, fault in zip(places, faults, strict=True)]

@@ -41,6 +41,10 @@ class Catalogue:
     def ui_by_name(self) -> Mapping[str, UITool]:
         return MappingProxyType({tool.name: tool for tool in self.ui})
 
+    def drawable(self, result: Mapping[str, Any]) -> list[str]:
+        """Return what the UI tools can draw of a tool's result, as the client may see it."""
+        return [name for tool in self.ui for name in tool.drawable(result)]
+
     def describe(self) -> list[dict[str, Any]]:
         """Each tool as the model sees it; `parameters` is JSON Schema."""
         return [

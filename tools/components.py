@@ -1,179 +1,148 @@
-"""The components that the browser can render: what each takes as its props."""
+"""The components that the browser can render: a folder each, with the schema of its props."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from typing import Annotated, Any, Literal, TypeAlias
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
-from pydantic import Field
+from turnstream.tools import strict_json
+from turnstream.tools.arguments import listed, shorten, unstorable
+from turnstream.tools.contract import CatalogueError, ResultLookup
+from turnstream.tools.props import Props
+from turnstream.tools.schemas import SchemaFault
 
-from turnstream.tools.arguments import (
-    Arguments,
-    NumberOrNull,
-    NumberOrText,
-    NumberTextOrNull,
-    Scalar,
-    listed,
-    parse,
-    shorten,
-    unstorable,
-)
-from turnstream.tools.contract import ResultLookup
-
-Text: TypeAlias = Annotated[str, Field(max_length=2000)]
-ShortText: TypeAlias = Annotated[str, Field(max_length=80)]
-Tone = Literal["info", "success", "warning", "danger"]
-Component = Literal["line_chart", "bar_chart", "table", "metric_cards", "report", "alert"]
-
-DATA_FIELDS: Mapping[str, tuple[str, ...]] = {
-    "line_chart": ("x", "series"),
-    "bar_chart": ("categories", "series"),
-    "table": ("columns", "rows"),
-}
-"""The props that `data_from` fills, by component."""
-
-LABEL_FIELDS = ("x_label", "y_label", "time_zone")
-"""Props that come along with the points, where the model has not written its own."""
+OURS = Path(__file__).parent.parent / "static" / "components"
+TITLE = {"title": {"type": "string", "maxLength": 2000}}
+"""The property that each component has beside its own."""
 
 
-class Props(Arguments):
-    title: Text = ""
+@dataclass(frozen=True)
+class Component:
+    """A component: its name is that of its folder."""
 
-    def faults(self) -> Iterator[str]:
-        """Yield the faults beyond the types of the single fields."""
-        yield from ()
-
-
-class Series(Arguments):
-    name: ShortText
-    data: Annotated[list[NumberOrNull], Field(max_length=500)]
+    name: str
+    folder: Path
+    props: Props
+    told: str
+    """Its line in the description of `render_ui_component`, as a model reads it."""
 
 
-class Chart(Props):
-    x_label: Text = ""
-    y_label: Text = ""
-    series: Annotated[list[Series], Field(min_length=1, max_length=8)]
-
-    def uneven(self, axis: str, length: int) -> Iterator[str]:
-        for index, series in enumerate(self.series):
-            if len(series.data) != length:
-                yield (
-                    f"props.series.{index}.data: should have as many items as {axis}, "
-                    f"{length}, not {len(series.data)}"
-                )
-
-
-class LineChart(Chart):
-    x: Annotated[list[NumberOrText], Field(min_length=2, max_length=500)]
-    time_zone: str = ""
-
-    def faults(self) -> Iterator[str]:
-        yield from self.uneven("x", len(self.x))
+def read_component(folder: Path) -> Component:
+    """Raises CatalogueError that says which file is wrong, and why."""
+    path = folder / "schema.json"
+    try:
+        own = strict_json.read_object(path.read_bytes())
+    except OSError as error:
+        raise CatalogueError(f"{path}: {error.strerror}") from None
+    if own is None:
+        raise CatalogueError(f"{path} is not a JSON object.")
+    try:
+        said = Props(own).words()
+        props = Props({**own, "properties": TITLE | own.get("properties", {})})
+    except SchemaFault as error:
+        raise CatalogueError(f"{path} cannot be used: {error}.") from None
+    about = f", {own['description']}" if "description" in own else ""
+    return Component(folder.name, folder, props, f"- {folder.name}{about}: {said}")
 
 
-class BarChart(Chart):
-    categories: Annotated[list[ShortText], Field(min_length=1, max_length=40)]
-
-    def faults(self) -> Iterator[str]:
-        yield from self.uneven("categories", len(self.categories))
+def read_components(folder: Path) -> list[Component]:
+    """Return the components of a folder, by name. Raises CatalogueError."""
+    return [read_component(path.parent) for path in sorted(folder.glob("*/schema.json"))]
 
 
-class Column(Arguments):
-    key: str
-    label: str = ""
-    align: Literal["left", "right"] = "left"
+class Components:
+    """The components that there are: what is checked of a call, and what fills it."""
 
+    def __init__(self, components: Iterable[Component]) -> None:
+        self.by_name = {component.name: component for component in components}
+        self.parameters = self._parameters()
+        """The JSON Schema of the arguments of `render_ui_component`. It is flat, since providers
+        refuse `oneOf` and `allOf` at the top; `told` says the rest."""
+        self._call = Props(self.parameters)
 
-class Table(Props):
-    columns: Annotated[list[Column], Field(min_length=1, max_length=20)]
-    rows: Annotated[list[dict[str, Scalar]], Field(max_length=200)]
+    def _parameters(self) -> dict[str, Any]:
+        fillable = [one.props.points for one in self.by_name.values() if one.props.points]
+        ways = [" and ".join(names) for names in dict.fromkeys(map(tuple, fillable))]
+        return {
+            "type": "object",
+            "properties": {
+                "component": {"type": "string", "enum": [*self.by_name]},
+                "props": {"type": "object", "description": "What the component shows."},
+                "data_from": {
+                    "type": "string",
+                    "minLength": 1,
+                    "description": "Id of an earlier tool call of this turn (or the tool's name: "
+                    f"its last call) whose points fill {', or '.join(ways)}. "
+                    "Use it wherever a result offers it, and leave those out of props.",
+                },
+            },
+            "required": ["component", "props"],
+            "additionalProperties": False,
+        }
 
+    @property
+    def told(self) -> str:
+        """The props of each component, a line each, as a model reads them."""
+        return "\n".join(component.told for component in self.by_name.values())
 
-class Card(Arguments):
-    label: str
-    value: NumberTextOrNull
-    unit: str = ""
-    delta: str = ""
-    tone: Tone = "info"
+    def check(self, args: Any) -> None:
+        """Check types and limits of arguments. Raises ValueError with one sentence."""
+        self._call.check(args)
+        self.by_name[args["component"]].props.check(args["props"], "props")
 
+    def validate(
+        self, args: Mapping[str, Any], results: ResultLookup | None = None
+    ) -> dict[str, Any]:
+        """Return the arguments with `data_from` resolved. Raises ValueError with a sentence for the
+        model."""
+        self._call.check(args)
+        resolved = self._resolved(args, results)
+        self.check(resolved)
+        props = self.by_name[resolved["component"]].props
+        faults = [*props.uneven(resolved["props"], "props"), *unstorable(resolved)]
+        if faults:
+            raise ValueError(listed(faults))
+        return resolved
 
-class MetricCards(Props):
-    cards: Annotated[list[Card], Field(min_length=1, max_length=12)]
-
-
-class Report(Props):
-    markdown: Annotated[str, Field(max_length=20_000)]
-
-
-class Alert(Props):
-    message: Text
-    tone: Tone = "info"
-
-
-COMPONENTS: dict[Component, type[Props]] = {
-    "line_chart": LineChart,
-    "bar_chart": BarChart,
-    "table": Table,
-    "metric_cards": MetricCards,
-    "report": Report,
-    "alert": Alert,
-}
-
-
-class Rendering(Arguments):
-    component: Component
-    props: dict[str, Any]
-    data_from: Annotated[str, Field(min_length=1)] = ""
-
-
-def parse_render(args: Mapping[str, Any]) -> Props:
-    """The props as their component takes them. Raises ValueError with one sentence."""
-    rendering = parse(Rendering, args)
-    return parse(COMPONENTS[rendering.component], rendering.props, at="props")
-
-
-def validate_render(args: dict[str, Any], results: ResultLookup | None = None) -> dict[str, Any]:
-    """The arguments with `data_from` resolved. Raises ValueError with a sentence for the model."""
-    resolved = _resolved(args, results)
-    faults = [*parse_render(resolved).faults(), *unstorable(resolved)]
-    if faults:
-        raise ValueError(listed(faults))
-    return resolved
-
-
-def drawable(result: Mapping[str, Any]) -> list[str]:
-    """The components that `data_from` can fill with a result, as the client may see it."""
-    found = []
-    for component, fields in DATA_FIELDS.items():
-        if set(fields) <= set(result):
+    def drawable(self, result: Mapping[str, Any]) -> list[str]:
+        """Return the components that `data_from` can fill with a result, as the client sees it."""
+        found = []
+        for component in self._filled_by(result):
             rendering = {"component": component, "props": {}, "data_from": "it"}
             with suppress(ValueError):
-                validate_render(rendering, lambda _: result)
+                self.validate(rendering, lambda _: result)
                 found.append(component)
-    return found
+        return found
+
+    def _filled_by(self, result: Mapping[str, Any]) -> list[str]:
+        """Return the components whose points a result has by their names."""
+        return [
+            name
+            for name, component in self.by_name.items()
+            if component.props.points and set(component.props.points) <= set(result)
+        ]
+
+    def _resolved(self, args: Mapping[str, Any], results: ResultLookup | None) -> dict[str, Any]:
+        if "data_from" not in args:
+            return dict(args)
+        component, source = args["component"], args["data_from"]
+        found = results(source) if results else None
+        if found is None:
+            raise ValueError(
+                f"data_from: there is no earlier tool call {shorten(source)!r} with "
+                "a result in this turn; write the data into props instead."
+            )
+        offered = self._filled_by(found)
+        if component not in offered:
+            raise ValueError(
+                f"data_from: the result of {shorten(source)!r} has no points for a "
+                f"{component}; it has them for: {', '.join(offered) or 'no component'}."
+            )
+        props = self.by_name[component].props
+        labels = {name: found[name] for name in props.labels if isinstance(found.get(name), str)}
+        points = {name: found[name] for name in props.points}
+        return {**args, "props": {**labels, **args["props"], **points}}
 
 
-def _labels(component: str, found: Mapping[str, Any]) -> dict[str, Any]:
-    names = LABEL_FIELDS if component == "line_chart" else LABEL_FIELDS[:2]
-    return {name: found[name] for name in names if isinstance(found.get(name), str)}
-
-
-def _resolved(args: dict[str, Any], results: ResultLookup | None) -> dict[str, Any]:
-    rendering = parse(Rendering, args)
-    if not rendering.data_from:
-        return args
-    found = results(rendering.data_from) if results else None
-    if found is None:
-        raise ValueError(
-            f"data_from: there is no earlier tool call {shorten(rendering.data_from)!r} with "
-            "a result in this turn; write the data into props instead."
-        )
-    wanted = DATA_FIELDS.get(rendering.component, ())
-    if not wanted or not all(field in found for field in wanted):
-        offered = [name for name, fields in DATA_FIELDS.items() if set(fields) <= set(found)]
-        raise ValueError(
-            f"data_from: the result of {shorten(rendering.data_from)!r} has no points for a "
-            f"{rendering.component}; it has them for: {', '.join(offered) or 'no component'}."
-        )
-    labels = {} if rendering.component == "table" else _labels(rendering.component, found)
-    data = {name: found[name] for name in wanted}
-    return {**args, "props": {**labels, **rendering.props, **data}}
+OUR_COMPONENTS = Components(read_components(OURS))

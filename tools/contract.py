@@ -67,7 +67,8 @@ class UITool:
     the results of the turn and returns the arguments as the browser gets them, or raises
     ValueError with a sentence for the model. `check_answer` takes the arguments and the browser's
     answer and returns the answer in its stored form, or raises ValueError; a tool without it is
-    never pending: its arguments are its result, at once.
+    never pending: its arguments are its result, at once. `drawable` takes a tool's result, as the
+    client may see it, and returns what this tool can draw of it.
     """
 
     name: str
@@ -75,6 +76,7 @@ class UITool:
     parameters: Mapping[str, Any]
     validate: Callable[[dict[str, Any], ResultLookup], dict[str, Any]]
     check_answer: Callable[[Mapping[str, Any], Any], Any] | None = None
+    drawable: Callable[[Mapping[str, Any]], list[str]] = lambda _result: []
 
     @property
     def awaits_client(self) -> bool:

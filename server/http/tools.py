@@ -80,7 +80,8 @@ class Tool(HTTPEndpoint):
 
         Rights, validation, time limit, redaction and errors are those of a turn.
         """
-        tool = _find(request.state["catalogue"].current, request.path_params["name"])
+        catalogue = request.state["catalogue"].current
+        tool = _find(catalogue, request.path_params["name"])
         permitted = rights(request)
         _permit(refusal_by_name(permitted, tool.name))
         args, _ = await request.state["bodies"].read(request, partial(_checked, tool))
@@ -96,7 +97,7 @@ class Tool(HTTPEndpoint):
             return await tool.ainvoke(call, {"configurable": {AUTH_USER: user}})
 
         limits = limits_of(tool, request.state["tool_limits"])
-        message = await execute(call, run, limits)
+        message = await execute(call, run, limits, catalogue.drawable)
         note_call(request, tool.name, stored.end_of(message), stored.duration_ms(message))
         return _answer(message)
 

@@ -14,7 +14,7 @@ from tests.support.endpoint import Body, Reply, StrictEndpoint, call_reply, text
 from tests.support.run_chunks import COMPONENT, SELECTION
 from tests.support.serving import Client, endpoint_settings, serving, settings
 from turnstream.graphs.no_data import QUESTION
-from turnstream.tools.components import DATA_FIELDS, LABEL_FIELDS
+from turnstream.tools.components import OUR_COMPONENTS
 
 TODAY: tuple[str, dict[str, Any]] = ("list_loggers", {})
 """Asked first where the question hangs on which day it is."""
@@ -175,8 +175,8 @@ async def tool_says(client: Client, tool: str, args: Mapping[str, Any]) -> dict[
 
 def filled(component: str, title: str, data_from: str, found: Mapping[str, Any]) -> dict[str, Any]:
     """The component as the browser gets it, out of the tool's own result."""
-    labels = () if component == "table" else LABEL_FIELDS
-    names = [*labels, *DATA_FIELDS[component]]
+    takes = OUR_COMPONENTS.by_name[component].props
+    names = [*takes.labels, *takes.points]
     props = {"title": title} | {name: found[name] for name in names if name in found}
     return {"component": component, "props": props, "data_from": data_from}
 

@@ -16,7 +16,7 @@ import pytest
 from tests.support.serving import PROJECT, server_variables
 from tests.support.solar_raw import ask, call
 from tests.support.tool_invocation import refusal
-from turnstream.tools.components import drawable
+from turnstream.tools.components import OUR_COMPONENTS
 from turnstream.tools.contract import NEEDS_APPROVAL
 from turnstream.tools.solar import visits
 from turnstream.tools.solar.maintenance import (
@@ -184,10 +184,10 @@ def test_an_unknown_target_and_days_backwards_are_refused() -> None:
 
 def test_a_list_can_be_drawn_as_a_table_and_an_empty_one_cannot() -> None:
     _, client = call("list_maintenance")
-    assert (drawable(client), client["count"]) == ([], 0)
+    assert (OUR_COMPONENTS.drawable(client), client["count"]) == ([], 0)
     visit = plan(note="x" * MAX_NOTE_CHARS)
     _, client = call("list_maintenance")
-    assert drawable(client) == ["table"]
+    assert OUR_COMPONENTS.drawable(client) == ["table"]
     [row] = client["rows"]
     assert row == {name: visit[name] for name in row}
 

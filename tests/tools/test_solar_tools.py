@@ -19,7 +19,7 @@ from tests.support.solar_raw import (
     readings,
     window,
 )
-from turnstream.tools.components import validate_render
+from turnstream.tools.components import OUR_COMPONENTS
 from turnstream.tools.solar.forecasting import MIN_DAYS, fit, measure, predict
 from turnstream.tools.solar.formulas import inverter_power, performance_ratio, quantile, skill
 
@@ -72,7 +72,7 @@ def test_every_answer_is_short_and_what_it_shows_can_be_drawn(
         "table": ("columns", "rows"),
     }
     drawn = [
-        validate_render(
+        OUR_COMPONENTS.validate(
             {"component": name, "props": {key: client[key] for key in keys if key in client}}
         )
         for name, keys in shapes.items()

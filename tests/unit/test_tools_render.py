@@ -121,7 +121,7 @@ def test_half_a_surrogate_pair_is_refused(args: dict[str, Any]) -> None:
     ("args", "said"),
     [
         ({}, "component: Field required; props: Field required."),
-        ({"component": "pie", "props": {}}, "component: Input should be 'line_chart', "),
+        ({"component": "pie", "props": {}}, "component: Input should be 'alert', "),
         ({"component": "alert", "props": []}, "props: "),
         ({"component": "alert", "props": {}}, "props.message: Field required."),
         ({"component": "alert", "props": {"message": None}}, "props.message: "),

@@ -1,0 +1,255 @@
+"""The props of a component: a JSON Schema, as a check and as words for a model.
+
+A schema uses the keywords that `KEYWORDS` and `ANYWHERE` list and no others, since the page checks
+it too (`static/js/props.js`). Two keywords are ours: `dataFrom` marks a property that the result of
+a tool may fill; `sameLengthAs`, on an array, names the property whose array has as many items.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from pydantic_core import SchemaValidator, ValidationError
+from pydantic_core.core_schema import (
+    CoreConfig,
+    CoreSchema,
+    list_schema,
+    literal_schema,
+    no_info_plain_validator_function,
+    str_schema,
+    typed_dict_field,
+    typed_dict_schema,
+)
+
+from turnstream.tools.arguments import sentence, typed
+from turnstream.tools.schemas import SchemaFault, ToolSchema
+
+Schema: TypeAlias = Mapping[str, Any]
+
+KEYWORDS: Mapping[str, frozenset[str]] = {
+    "object": frozenset({"properties", "required", "additionalProperties"}),
+    "array": frozenset({"items", "minItems", "maxItems", "sameLengthAs"}),
+    "string": frozenset({"minLength", "maxLength"}),
+    "number": frozenset({"minimum", "maximum"}),
+    "integer": frozenset({"minimum", "maximum"}),
+    "boolean": frozenset(),
+    "null": frozenset(),
+}
+"""The keywords of a schema of one type."""
+ANYWHERE = frozenset(
+    {"type", "enum", "title", "description", "default", "examples", "dataFrom", "$schema", "$id"}
+)
+ITEMS = ""
+"""A step of a path: each item of an array."""
+
+
+class Props:
+    """The props of one component, checked as its schema says."""
+
+    def __init__(self, schema: Schema) -> None:
+        """Raises SchemaFault for a schema that is malformed, or uses other keywords."""
+        ToolSchema(schema)
+        if schema.get("type") != "object":
+            raise SchemaFault('its "type" must be "object"')
+        self.schema = schema
+        self._properties: Schema = schema.get("properties", {})
+        self._validator = SchemaValidator(_check(schema, "#"), CoreConfig(strict=True))
+        self._lengths = [*_lengths(schema, ())]
+        for _, other in self._lengths:
+            if other not in self.required or self._properties[other].get("type") != "array":
+                raise SchemaFault(f"sameLengthAs names {other!r}: it must be a required array")
+
+    @property
+    def required(self) -> list[str]:
+        required: list[str] = self.schema.get("required", [])
+        return required
+
+    @property
+    def points(self) -> list[str]:
+        """The required properties that a result may fill."""
+        return [name for name in self._marked if name in self.required]
+
+    @property
+    def labels(self) -> list[str]:
+        """The optional ones, which a result may bring along."""
+        return [name for name in self._marked if name not in self.required]
+
+    @property
+    def _marked(self) -> list[str]:
+        return [name for name, declared in self._properties.items() if declared.get("dataFrom")]
+
+    def check(self, props: Any, at: str = "") -> None:
+        """Check props that came as JSON. Raises ValueError with one sentence; `at` is their place
+        in the arguments."""
+        try:
+            self._validator.validate_python(props)
+        except ValidationError as error:
+            raise ValueError(sentence(error, at)) from None
+
+    def uneven(self, props: Schema, at: str) -> Iterator[str]:
+        """Yield a fault for each array of checked props that has another length than it should."""
+        for path, other in self._lengths:
+            length = len(props[other])
+            for place, array in _values(props, path, (at,)):
+                if len(array) != length:
+                    yield (
+                        f"{'.'.join(place)}: should have as many items as {other}, {length}, "
+                        f"not {len(array)}"
+                    )
+
+    def words(self) -> str:
+        """The properties as a model reads them."""
+        return ", ".join(_named(self.schema, " ({})"))
+
+
+def _check(schema: Schema, where: str) -> CoreSchema:
+    """Return the check of a schema at its place in the whole. Raises SchemaFault."""
+    if "enum" in schema:
+        return _one_of(schema, where)
+    types = _types(schema)
+    several = len(types) > 1
+    if not types or (several and {"object", "array"} & set(types)):
+        raise SchemaFault(f"{where} needs a type, object or array as the only one")
+    own = frozenset[str]().union(
+        *(KEYWORDS[one] for one in types if not several or one != "string")
+    )
+    for keyword in schema:
+        if keyword not in own | ANYWHERE:
+            remedy = f"use {', '.join(sorted(own))}" if own else "leave it out"
+            raise SchemaFault(f"{where}/{keyword} is not supported: {remedy}")
+    make = None if several else COMPOUND.get(types[0])
+    return make(schema, where) if make else _scalar(schema, types)
+
+
+def _types(schema: Schema) -> list[str]:
+    listed: str | list[str] = schema.get("type", [])
+    return [listed] if isinstance(listed, str) else listed
+
+
+def _one_of(schema: Schema, where: str) -> CoreSchema:
+    if not all(isinstance(value, str) for value in schema["enum"]):
+        raise SchemaFault(f"{where}/enum must list strings")
+    return literal_schema(schema["enum"])
+
+
+def _object(schema: Schema, where: str) -> CoreSchema:
+    required = schema.get("required", [])
+    others = schema.get("additionalProperties", True)
+    return typed_dict_schema(
+        {
+            name: typed_dict_field(
+                _check(declared, f"{where}/properties/{name}"), required=name in required
+            )
+            for name, declared in schema.get("properties", {}).items()
+        },
+        extra_behavior="forbid" if others is False else "allow",
+        extras_schema=_check(others, f"{where}/additionalProperties")
+        if isinstance(others, Mapping)
+        else None,
+    )
+
+
+def _array(schema: Schema, where: str) -> CoreSchema:
+    if not isinstance(schema.get("items"), Mapping):
+        raise SchemaFault(f"{where} needs items, a schema")
+    return list_schema(
+        _check(schema["items"], f"{where}/items"),
+        min_length=schema.get("minItems"),
+        max_length=schema.get("maxItems"),
+    )
+
+
+def _string(schema: Schema, _where: str) -> CoreSchema:
+    return str_schema(min_length=schema.get("minLength"), max_length=schema.get("maxLength"))
+
+
+def _scalar(schema: Schema, types: list[str]) -> CoreSchema:
+    limits = schema.get("minimum"), schema.get("maximum")
+    return no_info_plain_validator_function(typed(*types, limits=limits))
+
+
+COMPOUND: Mapping[str, Callable[[Schema, str], CoreSchema]] = {
+    "object": _object,
+    "array": _array,
+    "string": _string,
+}
+
+
+def _lengths(schema: Schema, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Yield the paths to arrays whose length is that of another property, and its name."""
+    if "sameLengthAs" in schema:
+        yield path, schema["sameLengthAs"]
+    for name, declared in schema.get("properties", {}).items():
+        yield from _lengths(declared, (*path, name))
+    if "items" in schema:
+        yield from _lengths(schema["items"], (*path, ITEMS))
+
+
+def _values(
+    value: Any, path: tuple[str, ...], place: tuple[str, ...]
+) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Yield the values at a path, each with its place; those that are absent are left out."""
+    if not path:
+        yield place, value
+    elif path[0] == ITEMS:
+        for index, item in enumerate(value):
+            yield from _values(item, path[1:], (*place, str(index)))
+    elif path[0] in value:
+        yield from _values(value[path[0]], path[1:], (*place, path[0]))
+
+
+ONE: Mapping[str, str] = {"boolean": "true or false", "integer": "whole number"}
+MANY: Mapping[str, str] = {
+    "string": "strings",
+    "number": "numbers",
+    "integer": "whole numbers",
+    "boolean": "true or false",
+    "object": "objects",
+    "array": "arrays",
+}
+"""Types of JSON Schema in words, where these differ."""
+
+
+def _named(schema: Schema, form: str) -> Iterator[str]:
+    """Yield the properties of an object: name, mark of an optional one, words in a form."""
+    required = schema.get("required", [])
+    for name, declared in schema.get("properties", {}).items():
+        words = _words(declared)
+        optional = "" if name in required else "?"
+        yield f"{name}{optional}{form.format(words) if words else ''}"
+
+
+def _words(schema: Schema) -> str:
+    """Return what a property takes, in words; none for a plain string."""
+    if "description" in schema:
+        return str(schema["description"])
+    if "enum" in schema:
+        return joined(schema["enum"], "or")
+    if schema["type"] == "array":
+        return f"{_count(schema)} {_items(schema['items'])}"
+    types = _types(schema)
+    return "" if types == ["string"] else joined([ONE.get(name, name) for name in types], "or")
+
+
+def _items(schema: Schema) -> str:
+    if "description" in schema:
+        return str(schema["description"])
+    if "enum" in schema:
+        return f"of {joined(schema['enum'], 'or')}"
+    if "properties" in schema:
+        return f"of {{{', '.join(_named(schema, ': {}'))}}}"
+    return joined([MANY.get(name, name) for name in _types(schema)], "or")
+
+
+def _count(schema: Schema) -> str:
+    least, most = schema.get("minItems", 0), schema.get("maxItems")
+    if most is None:
+        return f"at least {least}" if least else "any number of"
+    if least == most:
+        return str(most)
+    return f"{least} to {most}" if least else f"up to {most}"
+
+
+def joined(words: Sequence[str], conjunction: str) -> str:
+    """`a, b or c`."""
+    *first, last = words
+    return f"{', '.join(first)} {conjunction} {last}" if first else last
