@@ -32,7 +32,7 @@ SLICE := tests/http/test_chat.py tests/http/test_stop.py tests/browser/test_stre
 COSTLY := tests/page/blocks.test.mjs tests/page/highlight.test.mjs tests/page/test_unseen.py \
 	tests/runs/test_other_workers.py
 NPM_BIN := tests/page/node_modules/.bin
-PAGE_FILES := static/js static/css static/index.html static/build.mjs tests/page/*.mjs \
+PAGE_FILES := static/js static/components static/css static/index.html static/build.mjs tests/page/*.mjs \
 	tests/page/*.json
 PURE := $(filter-out $(COSTLY),$(wildcard tests/page/*.test.mjs))
 # The folders under the names that they are imported by: with the package's own file for mypy, and
@@ -83,7 +83,7 @@ check: $(DEV_READY) $(PAGE)  ## lint, types, import contracts; the page's too, a
 	$(if $(CI),,$(PYTEST) -q tests/unit/test_house.py tests/unit/test_options.py)
 	node static/build.mjs --check
 	$(NPM_BIN)/prettier --config tests/page/.prettierrc.json --log-level warn --check $(PAGE_FILES)
-	$(NPM_BIN)/eslint --config tests/page/eslint.config.mjs static/js static/build.mjs tests/page
+	$(NPM_BIN)/eslint --config tests/page/eslint.config.mjs static/js static/components static/build.mjs tests/page
 	node tests/page/types.mjs
 	$(if $(CI),,node --import ./tests/page/modules.mjs --test-reporter dot --test $(PURE))
 

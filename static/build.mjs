@@ -39,10 +39,12 @@ const OPTIONS = {
   logLevel: "warning",
 };
 
-const sources = fs
-  .readdirSync(path.join(HERE, "js"), { recursive: true })
-  .filter((name) => name.endsWith(".js"))
-  .map((name) => path.join(HERE, "js", name));
+const sources = ["js", "components"].flatMap((folder) =>
+  fs
+    .readdirSync(path.join(HERE, folder), { recursive: true })
+    .filter((name) => name.endsWith(".js"))
+    .map((name) => path.join(HERE, folder, name)),
+);
 
 /** The files that modules name in this way, from the folder of this file. */
 function named(pattern) {

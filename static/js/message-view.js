@@ -8,7 +8,7 @@ import { approvalCard, decidedCall } from "./approval-card.js";
 import { isUndecided } from "./approvals.js";
 import { imagesView } from "./attachments.js";
 import { copy } from "./clipboard.js";
-import { componentOf } from "./components/index.js";
+import { componentOf } from "./components.js";
 import { withDates } from "./dates.js";
 import { fitHeight } from "./field-height.js";
 import { formatInstant, formatMoment, formatMs, formatNumber } from "./format.js";

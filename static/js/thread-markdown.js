@@ -4,8 +4,8 @@
  */
 
 import { inJson } from "./bounds.js";
-import { nameOf } from "./components/chart.js";
-import { whole } from "./components/props.js";
+import { nameOf } from "./chart.js";
+import { resolvedOf } from "./components.js";
 import { isDrawn, RENDER, SELECT } from "./parts.js";
 import { CUT_OFF } from "./sentences.js";
 
@@ -63,11 +63,12 @@ function shown(part) {
   return part.toolName === SELECT ? question(part) : "";
 }
 
-function component({ component: name, props }) {
-  const checked = whole(name, props);
-  if (!checked) return "";
-  const title = checked.title ? `**${inline(checked.title)}**` : "";
-  const content = Object.hasOwn(CONTENT, name) ? CONTENT[name](checked) : propsText(checked);
+function component(call) {
+  const found = resolvedOf(call);
+  if (!found) return "";
+  const { component, props } = found;
+  const title = props.title ? `**${inline(props.title)}**` : "";
+  const content = component.text ? component.text(props, WRITING) : propsText(props);
   return [title, content].filter(Boolean).join("\n\n");
 }
 
@@ -101,34 +102,6 @@ function words(value) {
     return value.join(", ");
   return typeof value === "object" ? JSON.stringify(value) : String(value);
 }
-
-const inColumns = (head, values, series) => [
-  [head, ...series.map(nameOf)],
-  ...values.map((value, i) => [value, ...series.map(({ data }) => data[i])]),
-];
-
-/** @type {Record<string, (props: any) => string>} */
-const CONTENT = {
-  line_chart: ({ x, series, x_label: label }) => table(inColumns(label ?? "x", x, series)),
-  bar_chart: ({ categories, series, x_label: label }) =>
-    table(inColumns(label ?? "Category", categories, series)),
-  table: ({ columns, rows }) =>
-    table([
-      columns.map(({ key, label }) => label ?? key),
-      ...rows.map((row) => columns.map(({ key }) => (Object.hasOwn(row, key) ? row[key] : null))),
-    ]),
-  metric_cards: ({ cards }) =>
-    table([
-      ["Figure", "Value", "Change"],
-      ...cards.map(({ label, value, unit, delta }) => [
-        label,
-        [value, unit].filter((word) => word || word === 0).join(" "),
-        delta,
-      ]),
-    ]),
-  report: ({ markdown }) => markdown,
-  alert: ({ message }) => quoted(inline(message)),
-};
 
 function question({ args, state, result }) {
   const { value, values, date, start, end, cancelled } = result ?? {};
@@ -180,3 +153,13 @@ const inline = (text) =>
     .replace(/\s+/g, " ")
     .trim()
     .replace(/[\\`*_[\]<>|#~&]/g, "\\$&");
+
+/** Values over what they stand for: a column for each series. */
+const columns = (head, values, series) =>
+  table([
+    [head, ...series.map(nameOf)],
+    ...values.map((value, i) => [value, ...series.map(({ data }) => data[i])]),
+  ]);
+
+/** What the `text.js` of a component may use. */
+const WRITING = { table, columns, inline, quoted };

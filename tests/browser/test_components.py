@@ -4,7 +4,6 @@ import asyncio
 import csv
 import json
 import shutil
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,8 @@ from tests.support.endpoint import Args, Call, Pause, StrictEndpoint, call_reply
 from tests.support.serving import endpoint_settings, serving
 from turnstream.server.app import STATIC
 from turnstream.tools.catalogue import Catalogue
-from turnstream.tools.ui import render_ui_component
+from turnstream.tools.components import Components, read_components
+from turnstream.tools.ui import render_tool
 
 RENDER = "render_ui_component"
 LINES = {
@@ -176,34 +176,34 @@ async def test_components_are_there_after_a_reload(
     await expect(scripted_visit.page.locator("figure canvas")).to_be_visible()
 
 
-GAUGE = """import { html } from "../../vendor/lit-html/lit-html.js";
+GAUGE = {
+    "schema.json": '{"type": "object", "properties": {"value": {"type": "number"}}, '
+    '"required": ["value"], "additionalProperties": false}',
+    "draw.js": """import { html } from "../../vendor/lit-html/lit-html.js";
 
-export const gauge = ({ value }) => html`<meter min="0" max="100" value=${value}></meter>`;
-"""
-RECIPE = {
-    "props.js": [
-        ("const WHOLE = {", "  gauge: (props) => hasLabels(props) && isNumber(props.value),"),
-        ("const PARTIAL = {", "  gauge: ({ value }) => (isNumber(value) ? { value } : null),"),
-    ],
-    "index.js": [
-        ("const COMPONENTS = {", "  gauge,"),
-        ('import { alert } from "./alert.js";', 'import { gauge } from "./gauge.js";'),
-    ],
+export const draw = ({ value }) => html`<meter min="0" max="100" value=${value}></meter>`;
+""",
 }
-"""By file, lines that the recipe of `docs/page.md` adds, and those that they stand behind."""
+RECIPE = {
+    "export const OURS = {": "  gauge: { schema: gaugeSchema, ...gauge },",
+    'import * as alert from "./alert/draw.js";': 'import * as gauge from "./gauge/draw.js";\n'
+    'import gaugeSchema from "./gauge/schema.json" with { type: "json" };',
+}
+"""Lines for `components/index.js`, each behind another."""
 
 
 def page_with_gauge(folder: Path) -> Path:
-    """The page with a component of one's own, made as `docs/page.md` says it."""
+    """The page with a component of one's own."""
     shutil.copytree(STATIC, folder)
-    components = folder / "js" / "components"
-    (components / "gauge.js").write_text(GAUGE)
-    for name, lines in RECIPE.items():
-        text = (components / name).read_text()
-        for before, line in lines:
-            assert before in text
-            text = text.replace(before, f"{before}\n{line}", 1)
-        (components / name).write_text(text)
+    components = folder / "components"
+    (components / "gauge").mkdir()
+    for name, text in GAUGE.items():
+        (components / "gauge" / name).write_text(text)
+    index = (components / "index.js").read_text()
+    for before, line in RECIPE.items():
+        assert before in index
+        index = index.replace(before, f"{before}\n{line}", 1)
+    (components / "index.js").write_text(index)
     return folder
 
 
@@ -213,7 +213,7 @@ async def test_a_component_of_ones_own_is_drawn_copied_and_exported(
     tmp_path: Path,
 ) -> None:
     page = page_with_gauge(tmp_path / "static")
-    render = replace(render_ui_component, validate=lambda args, _results: args)
+    render = render_tool(Components(read_components(page / "components")))
     own = endpoint_settings(tmp_path / "t.db", endpoint)
     async with serving(own, Catalogue((), (render,)), page=page) as client:
         visit = await (await visitors(client.url)).open()

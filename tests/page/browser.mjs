@@ -160,6 +160,7 @@ const globals = {
   indexedDB: { deleteDatabase: (name) => deletedDatabases.push(name) },
   crypto: webcrypto,
   addEventListener: (type, listener) => current.listen(type, listener),
+  matchMedia: () => ({ matches: false, addEventListener: () => {} }),
   // lit-html asks for these two when it is loaded; nothing is rendered here.
   document: { createComment: () => ({}), createTreeWalker: () => ({}) },
 };

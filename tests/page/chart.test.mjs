@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import "./browser.mjs";
-import { layersOf, nameOf } from "../../static/js/components/chart.js";
+import { layersOf, nameOf } from "../../static/js/chart.js";
 import { table } from "./tables.mjs";
 
 table(

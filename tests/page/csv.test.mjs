@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import "./browser.mjs";
-import { toCsv } from "../../static/js/components/csv.js";
+import { toCsv } from "../../static/js/csv.js";
 import { table } from "./tables.mjs";
 
 table(

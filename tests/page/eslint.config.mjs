@@ -20,7 +20,10 @@ export default [
       "no-console": "error",
     },
   },
-  { files: ["static/js/**"], languageOptions: { globals: globals.browser } },
+  {
+    files: ["static/js/**", "static/components/**"],
+    languageOptions: { globals: globals.browser },
+  },
   { files: ["static/js/theme-boot.js"], languageOptions: { sourceType: "script" } },
   {
     files: ["static/build.mjs", "tests/page/**"],

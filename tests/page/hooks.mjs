@@ -3,4 +3,7 @@
 const PAGE = new URL("../../static/", import.meta.url).href;
 
 export const load = (url, context, next) =>
-  next(url, url.startsWith(PAGE) ? { ...context, format: "module" } : context);
+  next(
+    url,
+    url.startsWith(PAGE) && url.endsWith(".js") ? { ...context, format: "module" } : context,
+  );

@@ -1,9 +1,14 @@
 /** The props of the components, checked again in the browser. */
 
 import assert from "node:assert/strict";
-import test from "node:test";
-import { isComponent, partial, whole } from "../../static/js/components/props.js";
+import fs from "node:fs";
+import { partial, whole, withTitle } from "../../static/js/props.js";
 import { table } from "./tables.mjs";
+
+const schemaOf = (component) => {
+  const path = new URL(`../../static/components/${component}/schema.json`, import.meta.url);
+  return withTitle(JSON.parse(fs.readFileSync(path)));
+};
 
 const SERIES = [{ name: "a", data: [1, null] }];
 const LINES = { x: [1, 2], series: SERIES };
@@ -29,19 +34,12 @@ table(
     ["report", { markdown: "" }],
     ["alert", { message: "On", tone: "danger" }],
   ],
-  (component, props) =>
-    assert.deepEqual(
-      { ...whole(component, props), tone: props.tone },
-      { ...props, tone: props.tone },
-    ),
+  (component, props) => assert.equal(whole(schemaOf(component), props), props),
 );
 
 table(
   "props that do not fit are not drawn",
   [
-    ["pie_chart", {}],
-    ["constructor", {}],
-    [["line_chart"], LINES],
     ["line_chart", null],
     ["line_chart", [LINES]],
     ["line_chart", { ...LINES, title: 7 }],
@@ -63,36 +61,25 @@ table(
     ["report", { markdown: 7 }],
     ["report", { markdown: "", title: 7 }],
     ["alert", {}],
+    ["alert", { message: "On", tone: 'danger" onclick=' }],
+    ["alert", { message: "On", extra: 1 }],
+    ["alert", { message: "x".repeat(2001) }],
   ],
-  (component, props) => assert.equal(whole(component, props), null),
+  (component, props) => assert.equal(whole(schemaOf(component), props), null),
 );
-
-test("an unknown tone is none", () => {
-  assert.equal(whole("alert", { message: "On", tone: 'danger" onclick=' }).tone, undefined);
-  assert.equal(partial("alert", { message: "On", tone: "toString" }).tone, undefined);
-  assert.equal(partial("alert", { message: "On", tone: "info" }).tone, "info");
-});
-
-test("a component is one of ours", () => {
-  assert.deepEqual(["report", "hasOwnProperty", "", undefined].map(isComponent), [
-    true,
-    false,
-    false,
-    false,
-  ]);
-});
 
 table(
   "props that still stream are drawn as soon as there is something to draw",
   [
     ["line_chart", {}, null],
     ["line_chart", { x: [1, 2] }, null],
-    ["line_chart", { x: [1, 2], series: [{ name: "a", data: [] }] }, null],
+    ["line_chart", { x: [1, 2], series: [] }, null],
+    ["line_chart", { x: [1, 2], series: [{ data: [1] }] }, null],
     ["line_chart", { x: [1], series: [{ name: "a", data: [1] }] }, null],
     [
       "line_chart",
-      { title: "T", x: [1, 2], series: [{ data: [1, "x"] }] },
-      { title: "T", x: [1, 2], series: [{ name: "", data: [1] }] },
+      { title: "T", x: [1, 2], series: [{ name: "a", data: [1, "x"] }] },
+      { title: "T", x: [1, 2], series: [{ name: "a", data: [1] }] },
     ],
     [
       "bar_chart",
@@ -109,11 +96,27 @@ table(
     ["metric_cards", { cards: [CARDS.cards[0], { label: "Fau" }] }, { cards: [CARDS.cards[0]] }],
     ["report", { title: 7, markdown: "## O" }, { markdown: "## O" }],
     ["alert", {}, null],
-    ["pie_chart", { x: [1, 2] }, null],
+    ["alert", { message: "On", tone: "dan" }, { message: "On" }],
     ["report", undefined, null],
   ],
-  (component, props, drawn) => {
-    const { tone: _, ...shown } = partial(component, props) ?? { nothing: true };
-    assert.deepEqual(shown, drawn ?? { nothing: true });
+  (component, props, drawn) => assert.deepEqual(partial(schemaOf(component), props), drawn),
+);
+
+const OBJECT = (value) => ({ type: "object", properties: { value }, required: ["value"] });
+
+table(
+  "a schema says what fits, as on the server",
+  [
+    [{ type: "integer", minimum: 1 }, [1, 2.0], [0, 1.5, "1", true, null]],
+    [{ type: ["number", "null"], maximum: 2 }, [2, null, -1], [3, "1"]],
+    [{ type: "string", minLength: 1, maxLength: 2 }, ["a", "😀😀"], ["", "abc", 1]],
+    [{ enum: ["a"] }, ["a"], ["b", null, ["a"]]],
+    [{ type: "boolean" }, [true], [0, "true"]],
+    [{ type: "object", additionalProperties: { type: "number" } }, [{}, { a: 1 }], [{ a: "1" }]],
+    [{ type: "object" }, [{}, { a: [1] }], [[], null]],
+  ],
+  (schema, fitting, others) => {
+    for (const value of fitting) assert.ok(whole(OBJECT(schema), { value }), String(value));
+    for (const value of others) assert.equal(whole(OBJECT(schema), { value }), null);
   },
 );

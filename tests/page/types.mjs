@@ -21,7 +21,7 @@ function errors(...options) {
   const command = ["-p", "tests/page/tsconfig.json", "--pretty", "false", ...options];
   const { stdout, error, status } = spawnSync(TSC, command, { cwd: ROOT, encoding: "utf8" });
   if (error) throw error;
-  const found = stdout.split("\n").filter((line) => line.startsWith("static/js/"));
+  const found = stdout.split("\n").filter((line) => /^static\/(js|components)\//.test(line));
   const isBroken = status !== 0 && !stdout.includes("static/");
   return (isBroken ? stdout.split("\n") : found).map((line) => [line.split("(")[0], line]);
 }

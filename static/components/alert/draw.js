@@ -1,0 +1,28 @@
+/** A message that stands out. */
+
+import { html, nothing } from "../../vendor/lit-html/lit-html.js";
+import { withDates } from "../../js/dates.js";
+import { icons } from "../../js/icons.js";
+
+const LOOKS = {
+  info: ["info", icons.info, "Information"],
+  success: ["success", icons.check, "Success"],
+  warning: ["warning", icons.warning, "Warning"],
+  danger: ["danger", icons.warning, "Danger"],
+};
+
+/** The title stands in the box. */
+export const drawsTitle = true;
+
+export function draw({ title, message, tone }) {
+  const [look, icon, word] = LOOKS[tone ?? "info"];
+  return html`
+    <div class="notice ${look}" role="note" aria-label=${word}>
+      ${icon}
+      <div>
+        ${title ? html`<h3 class="component-title">${withDates(title)}</h3>` : nothing}
+        <p>${withDates(message)}</p>
+      </div>
+    </div>
+  `;
+}

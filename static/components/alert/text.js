@@ -1,0 +1,1 @@
+export const text = ({ message }, { inline, quoted }) => quoted(inline(message));

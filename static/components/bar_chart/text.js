@@ -1,0 +1,2 @@
+export const text = ({ categories, series, x_label: label }, { columns }) =>
+  columns(label ?? "Category", categories, series);

@@ -1,0 +1,2 @@
+export const text = ({ x, series, x_label: label }, { columns }) =>
+  columns(label ?? "x", x, series);

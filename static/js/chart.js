@@ -1,0 +1,94 @@
+/** What both kinds of chart have: a summary in words, a key, the data as a table, CSV. */
+
+import { html, nothing } from "../vendor/lit-html/lit-html.js";
+import { formatterOf, plural } from "./format.js";
+import { csvButton } from "./csv.js";
+import { grid } from "./grid.js";
+
+export const REDRAW_MS = 125;
+export const nameOf = (series, index) => series.name || `Series ${index + 1}`;
+
+/**
+ * The figure around a drawing.
+ *
+ * @param {{kind, title, noun, head, keys, series, isStreaming, marksGaps?}} chart  `keys`: what its
+ *   values stand over; `marksGaps`: the drawing shows where a value is missing
+ * @param {Record<string, any>} drawing  of the element that it draws in
+ */
+export function chartFrame(
+  { kind, title, noun, head, keys, series, isStreaming, marksGaps = false },
+  drawing,
+) {
+  const summary = summaryOf(kind, title, keys.length, noun, series);
+  const heads = [head, ...series.map(nameOf)];
+  const rows = keys.map((key, i) => [key, ...series.map(({ data }) => data[i] ?? null)]);
+  const isRight = heads.map((_, i) => i > 0);
+  const hasGaps = marksGaps && series.some(({ data }) => gapsIn(data) > 0);
+  return html`
+    <div class="chart" role="img" aria-label=${summary} ${drawing}></div>
+    ${
+      series.length > 1 || hasGaps
+        ? html`<ul class="chart-key" aria-hidden="true">
+            ${series.map(
+              (_, i) =>
+                html`<li><span class="swatch s${(i % 8) + 1}"></span>${keyOf(series, i)}</li>`,
+            )}
+            ${hasGaps ? html`<li><span class="swatch no-value"></span>No value</li>` : nothing}
+          </ul>`
+        : nothing
+    }
+    <p class="visually-hidden">${summary}</p>
+    <div class="component-bar">
+      <details class="chart-data">
+        <summary class="quiet">Data</summary>
+        ${grid(`Data of ${title ?? kind}`, heads, rows, isRight)}
+      </details>
+      ${csvButton(title, () => [heads, ...rows], isStreaming)}
+    </div>
+  `;
+}
+
+const gapsIn = (data) => data.filter((value) => value === null).length;
+
+/** "Line chart: Power. 24 points, 2 series. Plant A: 0 to 42, 1 without a value." */
+function summaryOf(kind, title, count, noun, series) {
+  const ranges = series.map(
+    (item, i) => `${nameOf(item, i)}: ${rangeOf(item.data, nameOf(item, i))}.`,
+  );
+  const named = title ? `${kind}: ${title}.` : `${kind}.`;
+  return `${named} ${plural(count, noun)}, ${series.length} series. ${ranges.join(" ")}`;
+}
+
+function rangeOf(data, name) {
+  const numbers = data.filter((value) => value !== null);
+  if (!numbers.length) return "no values";
+  const format = formatterOf(name, numbers);
+  const gaps = gapsIn(data);
+  const range = `${format(Math.min(...numbers))} to ${format(Math.max(...numbers))}`;
+  return gaps ? `${range}, ${gaps} without a value` : range;
+}
+
+const isEqual = (one, other) => one.data.length > 0 && String(one.data) === String(other.data);
+
+/**
+ * Whether two series lie on each other: two points in a row are the same, or one to which no line
+ * leads.
+ */
+function isOver({ data: one }, { data: other }) {
+  const isSame = (i) => one[i] === other[i] && (one[i] ?? null) !== null;
+  const isAlone = (data, i) => (data[i - 1] ?? data[i + 1] ?? null) === null;
+  return one.some((_, i) => isSame(i) && (isSame(i - 1) || isAlone(one, i) || isAlone(other, i)));
+}
+
+/**
+ * For each series how many earlier ones lie below it: that many parts of its dashes are left out.
+ */
+export const layersOf = (series) =>
+  series.map((item, i) => series.slice(0, i).filter((other) => isOver(item, other)).length);
+
+/** The name of a series, and which earlier one it is equal to. */
+function keyOf(series, index) {
+  const twin = series.findIndex((other, i) => i < index && isEqual(series[index], other));
+  const name = nameOf(series[index], index);
+  return twin < 0 ? name : `${name} (equal to ${nameOf(series[twin], twin)})`;
+}
