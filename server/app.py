@@ -41,7 +41,7 @@ from turnstream.server.http.problem_handlers import HANDLERS
 from turnstream.server.http.project_app import ProjectApp, load_project_app
 from turnstream.server.http.routes import permitted, routes_with
 from turnstream.server.http.state import AppState
-from turnstream.server.http.static import static_files
+from turnstream.server.http.static import component_files, static_files
 from turnstream.server.http.unread import unread_budget
 from turnstream.server.logs.formats import worker_named
 from turnstream.server.logs.setup import configure, log_stray_failures
@@ -63,6 +63,7 @@ from turnstream.server.tool_sources import open_tools
 from turnstream.server.upkeep import upkeep
 from turnstream.tools.builtin import CATALOGUE
 from turnstream.tools.catalogue import Catalogue
+from turnstream.tools.components import Component, further_components
 from turnstream.tools.contract import Disposition
 from turnstream.tools.current import CurrentCatalogue
 
@@ -109,8 +110,8 @@ def create_app(
     `is_development`: it is served to the developer of the graph, on loopback alone, who is told
     what the graph raises.
 
-    Raises GraphError if the setting names no graph that can be served, and ExtensionError; its
-    lifespan these, StorageError and ModelSetupError.
+    Raises GraphError if the setting names no graph that can be served, CatalogueError for a
+    component, and ExtensionError; its lifespan these, StorageError and ModelSetupError.
     """
     refused: dict[str, GraphError] = {}
     loaded = load(settings.graph, refused)
@@ -126,6 +127,7 @@ def create_app(
         formats=formats.behind([format for each in on for format in each.formats()]),
         extensions=on,
         hooks=RunHooks(on),
+        components=further_components(settings.components),
         is_development=is_development,
     )
 
@@ -178,6 +180,8 @@ class _Made:
     extensions: Sequence[Extension]
     """The extensions that are on, in their order."""
     hooks: RunHooks
+    components: Sequence[Component]
+    """Those of the deployer."""
     is_development: bool
 
 
@@ -212,7 +216,7 @@ async def _opened(
     models: Mapping[str, BaseChatModel] = (
         {settings.model_name: model} if model else await enter(open_models(settings))
     )
-    tools = await enter(open_tools(settings, catalogue))
+    tools = await enter(open_tools(settings, catalogue, made.components))
     graph_store = await enter(open_graph_store(settings, storage, made.project))
     graphs = await enter(
         open_graphs(
@@ -315,6 +319,7 @@ def _state(made: _Made, resources: _Resources, equipment: Equipment, runs: Runs)
         streams=EventStreams(settings.ping_seconds, settings.max_open_streams, unread),
         unread=unread,
         catalogue=equipment.catalogue,
+        components=component_files(made.components),
         tool_limits=settings.limits,
         body_limits=BodyLimits(
             settings.max_message_chars,

@@ -52,7 +52,7 @@ def main(arguments: Sequence[str]) -> int:
     _import_ahead(folders)
     config = uvicorn.Config("turnstream", log_config=None, reload_delay=POLL_SECONDS)
     target = partial(_serve, arguments)
-    _Reload(config, target, [listener], folders).run()
+    _Reload(config, target, [listener], folders, settings.components).run()
     return 0
 
 
@@ -92,9 +92,10 @@ class _Reload(StatReload):
         target: partial[None],
         sockets: list[socket.socket],
         folders: Sequence[Path],
+        components: Sequence[Path],
     ) -> None:
         super().__init__(config, target, sockets)
-        self._folders = folders
+        self._folders, self._components = folders, components
 
     def startup(self) -> None:
         for number in HANDLED_SIGNALS:
@@ -118,7 +119,9 @@ class _Reload(StatReload):
         process.start()
 
     def iter_py_files(self) -> Iterator[Path]:
-        return _files(self._folders)
+        yield from _files(self._folders)
+        for folder in self._components:
+            yield from (path for path in folder.rglob("*") if path.is_file())
 
 
 def _folders(setting: str) -> Sequence[Path]:

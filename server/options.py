@@ -32,8 +32,8 @@ GROUPS: Mapping[str, Sequence[str]] = {
         "offline_word_seconds",
     ),
     "Tools": (
-        *("mcp", "remote_tools", "approval_seconds", "tool_timeout_seconds", "max_tool_seconds"),
-        *("max_identical_calls", "max_result_chars", "max_result_bytes"),
+        *("mcp", "remote_tools", "components", "approval_seconds", "tool_timeout_seconds"),
+        *("max_tool_seconds", "max_identical_calls", "max_result_chars", "max_result_bytes"),
     ),
     "Storage": (
         *("database", "database_connections", "redis", "lease_seconds", "busy_seconds"),

@@ -178,6 +178,9 @@ class Settings(ModelSettings, StorageSettings):
     remote_tools: Annotated[tuple[str, ...], NoDecode] = Field(
         (), description="URLs of servers whose real tools join the catalogue, comma-separated"
     )
+    components: Annotated[tuple[Path, ...], NoDecode] = Field(
+        (), description="folders of components that the page draws beside its own, comma-separated"
+    )
     mcp: Path | None = Field(
         None, description="file of the MCP servers whose tools join the catalogue"
     )

@@ -1,5 +1,6 @@
 """The components that the browser can render: a folder each, with the schema of its props."""
 
+import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -13,8 +14,26 @@ from turnstream.tools.props import Props
 from turnstream.tools.schemas import SchemaFault
 
 OURS = Path(__file__).parent.parent / "static" / "components"
+SETTING = "TURNSTREAM_COMPONENTS"
+NAME = re.compile("[a-z][a-z0-9_]{0,63}")
 TITLE = {"title": {"type": "string", "maxLength": 2000}}
 """The property that each component has beside its own."""
+ACTIONS = Props(
+    {
+        "type": "object",
+        "additionalProperties": {
+            "type": "object",
+            "properties": {
+                "label": {"type": "string", "minLength": 1, "maxLength": 80},
+                "tool": {"type": "string"},
+                "arguments": {"type": "object", "additionalProperties": {"type": "string"}},
+            },
+            "required": ["label", "tool"],
+            "additionalProperties": False,
+        },
+    }
+)
+"""`actions.json`: by name, buttons that call a tool; its arguments by the props that fill them."""
 
 
 @dataclass(frozen=True)
@@ -26,29 +45,81 @@ class Component:
     props: Props
     told: str
     """Its line in the description of `render_ui_component`, as a model reads it."""
+    actions: Mapping[str, Mapping[str, Any]]
 
 
 def read_component(folder: Path) -> Component:
     """Raises CatalogueError that says which file is wrong, and why."""
+    if not NAME.fullmatch(folder.name):
+        raise CatalogueError(
+            f"{folder}: a component's name, that of its folder, has 1 to 64 letters from a to z, "
+            "digits and _, and begins with a letter."
+        )
+    if not (folder / "draw.js").is_file():
+        raise CatalogueError(f"{folder} has no draw.js: a component is drawn by it.")
     path = folder / "schema.json"
-    try:
-        own = strict_json.read_object(path.read_bytes())
-    except OSError as error:
-        raise CatalogueError(f"{path}: {error.strerror}") from None
-    if own is None:
-        raise CatalogueError(f"{path} is not a JSON object.")
+    own = _read(path)
     try:
         said = Props(own).words()
         props = Props({**own, "properties": TITLE | own.get("properties", {})})
     except SchemaFault as error:
         raise CatalogueError(f"{path} cannot be used: {error}.") from None
     about = f", {own['description']}" if "description" in own else ""
-    return Component(folder.name, folder, props, f"- {folder.name}{about}: {said}")
+    told = f"- {folder.name}{about}: {said}"
+    return Component(folder.name, folder, props, told, _actions(folder / "actions.json", props))
+
+
+def _actions(path: Path, props: Props) -> Mapping[str, Mapping[str, Any]]:
+    if not path.exists():
+        return {}
+    actions = _read(path)
+    try:
+        ACTIONS.check(actions)
+    except ValueError as error:
+        raise CatalogueError(f"{path} cannot be used: {error}") from None
+    for name, action in actions.items():
+        for prop in action.get("arguments", {}).values():
+            if prop not in props.schema["properties"]:
+                raise CatalogueError(f"{path}: {name!r} takes {prop!r}, which is no property.")
+    return actions
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        found = strict_json.read_object(path.read_bytes())
+    except OSError as error:
+        raise CatalogueError(f"{path}: {error.strerror}.") from None
+    if found is None:
+        raise CatalogueError(f"{path} is not a JSON object.")
+    return found
 
 
 def read_components(folder: Path) -> list[Component]:
-    """Return the components of a folder, by name. Raises CatalogueError."""
-    return [read_component(path.parent) for path in sorted(folder.glob("*/schema.json"))]
+    """Return the components of a folder, in the order of their names. Raises CatalogueError."""
+    inner = [path for path in folder.iterdir() if path.is_dir() and path.name[0] not in "._"]
+    return [read_component(path) for path in sorted(inner)]
+
+
+def further_components(folders: Iterable[Path]) -> list[Component]:
+    """Return the components of the folders that the setting names. Raises CatalogueError."""
+    found: dict[str, Component] = dict(OUR_COMPONENTS.by_name)
+    for folder in folders:
+        if not folder.is_dir():
+            raise CatalogueError(f"{SETTING}: {folder} is not a folder.")
+        components = read_components(folder.resolve())
+        if not components:
+            raise CatalogueError(
+                f"{SETTING}: {folder} holds no component; a component is a folder in it, with "
+                "schema.json and draw.js."
+            )
+        for component in components:
+            if component.name in found:
+                raise CatalogueError(
+                    f"Two components are named {component.name!r}: "
+                    f"{found[component.name].folder} and {component.folder}. Rename one of them."
+                )
+            found[component.name] = component
+    return [one for name, one in found.items() if name not in OUR_COMPONENTS.by_name]
 
 
 class Components:

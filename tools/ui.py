@@ -4,9 +4,12 @@
 top; the description says the rest, and validation holds it.
 """
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, get_args
 
-from turnstream.tools.components import OUR_COMPONENTS, Components
+from turnstream.tools.catalogue import Catalogue
+from turnstream.tools.components import OUR_COMPONENTS, Component, Components
 from turnstream.tools.contract import UITool
 from turnstream.tools.selection import MAX_OPTIONS, Kind, check_answer, validate_selection
 
@@ -75,6 +78,17 @@ def render_tool(components: Components) -> UITool:
 
 
 render_ui_component = render_tool(OUR_COMPONENTS)
+
+
+def with_components(catalogue: Catalogue, components: Sequence[Component]) -> Catalogue:
+    """Return the catalogue, whose `render_ui_component` draws these components beside ours."""
+    if not components:
+        return catalogue
+    more = render_tool(Components([*OUR_COMPONENTS.by_name.values(), *components]))
+    return replace(
+        catalogue, ui=tuple(more if tool is render_ui_component else tool for tool in catalogue.ui)
+    )
+
 
 request_user_selection = UITool(
     name="request_user_selection",

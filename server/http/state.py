@@ -1,6 +1,6 @@
 """The objects that the application hands to its endpoints: the state of its lifespan."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypedDict
 
 from starlette.requests import Request
@@ -15,6 +15,7 @@ from turnstream.server.formats import BodyLimits, Formats
 from turnstream.server.http.bodies import Bodies
 from turnstream.server.http.byte_budget import ByteBudget
 from turnstream.server.http.event_streams import EventStreams
+from turnstream.server.http.static import ComponentFiles
 from turnstream.server.runs.hooks import RunHooks
 from turnstream.server.runs.reader import RunReader
 from turnstream.server.runs.runs import Runs
@@ -38,6 +39,8 @@ class AppState(TypedDict):
     database: Database
     streams: EventStreams
     catalogue: CurrentCatalogue
+    components: Mapping[str, ComponentFiles]
+    """The components that the deployer has added, by name."""
     tool_limits: Limits
     body_limits: BodyLimits
     bodies: Bodies

@@ -8,6 +8,7 @@ import asyncio
 import gzip
 import hashlib
 import re
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from functools import lru_cache
 from os import PathLike, stat_result
@@ -18,6 +19,8 @@ from starlette.exceptions import HTTPException
 from starlette.responses import FileResponse, Response
 from starlette.staticfiles import NotModifiedResponse, StaticFiles
 from starlette.types import Message, Receive, Scope, Send
+
+from turnstream.tools.components import Component
 
 POLICY = "; ".join(
     (
@@ -53,7 +56,10 @@ MEDIA_TYPES = {
     ".js": "text/javascript",
     ".json": "application/json",
     ".map": "application/json",
+    ".png": "image/png",
     ".svg": "image/svg+xml",
+    ".webp": "image/webp",
+    ".woff2": "font/woff2",
 }
 """Written down, since `mimetypes` reads tables of the machine. A file with none of these endings
 is not served: the folder also holds what is for maintainers."""
@@ -64,6 +70,8 @@ HASHED = re.compile(r"-[0-9A-Z]{8}\.(?:css|js|svg)(?:\.map)?$")
 
 
 class Page(StaticFiles):
+    cache_control = ASK_AGAIN
+
     def __init__(self, folder: Path) -> None:
         super().__init__(directory=folder, html=True)
 
@@ -72,7 +80,7 @@ class Page(StaticFiles):
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 headers.update(HEADERS)
-                headers.setdefault("Cache-Control", ASK_AGAIN)
+                headers.setdefault("Cache-Control", self.cache_control)
             await send(message)
 
         await super().__call__(scope, receive, with_headers)
@@ -132,6 +140,36 @@ def _packed(path: Path, _mtime_ns: int, _size: int) -> bytes:
 @lru_cache(maxsize=256)
 def _digest(path: Path, _mtime_ns: int, _size: int) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()[:12]
+
+
+class ComponentFiles(Page):
+    """The files of a component, which the parameter `file` of a route names."""
+
+    cache_control = KEEP
+
+    def __init__(self, component: Component) -> None:
+        super().__init__(component.folder)
+        self.component = component
+        self.version = _version(component.folder)
+
+    def get_path(self, scope: Scope) -> str:
+        return str(scope["path_params"]["file"])
+
+
+def _version(folder: Path) -> str:
+    """Return a hash of the files of a folder that are served."""
+    digest = hashlib.sha256()
+    for path in sorted(folder.rglob("*")):
+        if path.suffix in MEDIA_TYPES and path.is_file():
+            content = path.read_bytes()
+            digest.update(f"{path.relative_to(folder).as_posix()}\n{len(content)}\n".encode())
+            digest.update(content)
+    return digest.hexdigest()[:12]
+
+
+def component_files(components: Iterable[Component]) -> Mapping[str, ComponentFiles]:
+    """The files of the components, by name."""
+    return {component.name: ComponentFiles(component) for component in components}
 
 
 def static_files(folder: Path) -> Page:

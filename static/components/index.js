@@ -20,10 +20,12 @@ import { text as reportText } from "./report/text.js";
 import { text as tableText } from "./table/text.js";
 
 /**
- * A component: `draw` gives a template of props that fit the schema, `text` their Markdown.
+ * A component: `draw` gives a template of props that fit the schema, `text` their Markdown; `below`
+ * gives what stands below the drawing of a component of the deployer.
  *
  * @typedef {{schema: Record<string, any>, draw: (props: any, page: any) => unknown,
- *   text?: (props: any, writing: any) => string, drawsTitle?: boolean}} Component
+ *   text?: (props: any, writing: any) => string, drawsTitle?: boolean,
+ *   below?: (props: any, isStreaming: boolean) => unknown}} Component
  */
 
 /** @type {Record<string, Component>} */

@@ -1,5 +1,6 @@
 /** What is copied of a message. */
 
+import { ready } from "./components.js";
 import { loaded } from "./notice.js";
 import { isDrawn, textOf } from "./parts.js";
 
@@ -12,5 +13,7 @@ export const canBeCopied = (message) => Boolean(textOf(message)) || message.part
  */
 export const answerText = (message) =>
   message.parts.some(isDrawn)
-    ? loaded(import("./thread-markdown.js")).then(({ answerMarkdown }) => answerMarkdown(message))
+    ? Promise.all([loaded(import("./thread-markdown.js")), ready([message])]).then(
+        ([{ answerMarkdown }]) => answerMarkdown(message),
+      )
     : textOf(message);

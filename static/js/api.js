@@ -104,6 +104,9 @@ export const inspected = (id, graph) =>
       : `/dev/threads/${encodeURIComponent(id)}`,
   );
 export const models = () => json("GET", "/models");
+/** The components that the deployer has added. */
+export const components = async () => (await json("GET", "/components")).components;
+export const callTool = (name, args) => json("POST", `/tools/${encodeURIComponent(name)}`, args);
 export const tools = async () => (await json("GET", "/tools")).tools;
 /** A page of the calls that wait: `{approvals, cursor?}`; with `cursor` there are more. */
 export const approvals = (cursor) => json("GET", `/approvals${cursor ? `?cursor=${cursor}` : ""}`);

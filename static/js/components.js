@@ -1,32 +1,89 @@
 /** `render_ui_component`: components by their names; names and props of a call are only data. */
 
+import { AsyncDirective, directive } from "../vendor/lit-html/async-directive.js";
 import { guard } from "../vendor/lit-html/directives/guard.js";
-import { html, nothing } from "../vendor/lit-html/lit-html.js";
+import { html, nothing, svg } from "../vendor/lit-html/lit-html.js";
 import { OURS } from "../components/index.js";
 import { withDates } from "./dates.js";
+import { drawing } from "./drawing.js";
+import { icons } from "./icons.js";
 import { partial, whole, withTitle } from "./props.js";
 
 /** @typedef {import("../components/index.js").Component} Component */
+/** @typedef {{component?: string, props?: Record<string, any>}} Call */
 
-/** @type {Map<string, Component>} */
+/** @type {Map<string, Component | null>} */
 const components = new Map(
   Object.entries(OURS).map(([name, component]) => [
     name,
     { ...component, schema: withTitle(component.schema) },
   ]),
 );
+/** Those that are being loaded. @type {Map<string, Promise<void>>} */
+const loading = new Map();
 
-/** The component of a call; null: show the plain card. */
-export function componentOf(part) {
-  if (part.state === "shown") return shown(part.result ?? part.args);
-  if (part.state === "writing" || part.state === "running") return growing(part.args);
-  return null;
+/** Load a component of the deployer; one that there is not, or that cannot be loaded, is null. A
+ * browser never loads a module again that it failed to load.
+ *
+ * @param {string} name
+ */
+function loaded(name) {
+  const found = import("./further-components.js").then(({ load }) => load(name));
+  if (!loading.has(name))
+    loading.set(
+      name,
+      found.catch(() => null).then((component) => void components.set(name, component)),
+    );
+  return loading.get(name);
 }
 
-/**
- * Of a finished call: its component, and its props where they fit.
+/** Settled when all components of these messages are loaded.
  *
- * @param {{component?: string, props?: Record<string, any>}} call
+ * @param {{parts: Record<string, any>[]}[]} messages
+ */
+export const ready = (messages) =>
+  Promise.all(
+    messages
+      .flatMap(({ parts }) => parts.filter(({ state }) => state === "shown").map(callOf))
+      .filter((call) => isUnknown(call?.component))
+      .map(({ component }) => loaded(component)),
+  );
+
+const isUnknown = (name) => typeof name === "string" && !components.has(name);
+
+/** @returns {Call | undefined} */
+const callOf = ({ result, args }) => result ?? args;
+
+/** The component of a call; else its card.
+ *
+ * @param {any} part @param {() => unknown} card
+ */
+export function componentView(part, card) {
+  const isWhole = part.state === "shown";
+  const call = isWhole ? callOf(part) : isOpen(part) ? part.args : undefined;
+  if (!call) return card();
+  // A name is whole when the next argument has begun.
+  if (isUnknown(call.component) && (isWhole || call.props !== undefined))
+    return later(call.component, () => componentView(part, card));
+  return (isWhole ? shown(call) : growing(call)) ?? card();
+}
+
+const isOpen = ({ state }) => state === "writing" || state === "running";
+
+/** A place for a component while it is loaded. */
+const later = directive(
+  class extends AsyncDirective {
+    /** @param {string} name @param {() => unknown} view */
+    render(name, view) {
+      loaded(name).then(() => this.setValue(view()));
+      return skeleton(name, {});
+    }
+  },
+);
+
+/** Of a finished call: its component, and its props where they fit.
+ *
+ * @param {Call} call
  */
 export function resolvedOf({ component: name, props }) {
   const component = components.get(name);
@@ -34,17 +91,18 @@ export function resolvedOf({ component: name, props }) {
   return checked ? { component, props: checked } : null;
 }
 
+/** @param {Call} call */
 function shown(call) {
-  const found = resolvedOf(call ?? {});
+  const found = resolvedOf(call);
   return found && frame(call.component, found.component, found.props, false);
 }
 
-/** @param {{component?: string, props?: Record<string, any>}} [call] */
-function growing({ component: name, props } = {}) {
+/** @param {Call} call */
+function growing({ component: name, props }) {
   const component = components.get(name);
   if (!component) return null;
   const drawn = once(props, () => partial(component.schema, props));
-  return drawn ? frame(name, component, drawn, true) : skeleton(name, component, props?.title);
+  return drawn ? frame(name, component, drawn, true) : skeleton(name, component.schema, props);
 }
 
 /** Props that were checked before, by the object that they came as: what has not changed is not
@@ -62,23 +120,37 @@ const heading = (title) =>
     ? html`<h3 class="component-title">${withDates(title)}</h3>`
     : nothing;
 
-/**
- * @param {string} name @param {Component} component @param {any} props
- * @param {boolean} isStreaming
- */
-const frame = (name, { draw, drawsTitle }, props, isStreaming) => html`
+/** @param {string} name @param {Component} component @param {any} props
+ *  @param {boolean} isStreaming */
+const frame = (name, component, props, isStreaming) => html`
   <figure class="component ${name}" aria-busy=${isStreaming}>
-    ${drawsTitle ? nothing : heading(props.title)}
-    ${guard([props, isStreaming], () => draw(props, { isStreaming }))}
+    ${component.drawsTitle ? nothing : heading(props.title)}
+    ${guard([props, isStreaming], () => [
+      drawn(component, props, isStreaming),
+      component.below?.(props, isStreaming) ?? nothing,
+    ])}
   </figure>
 `;
 
-/** As high as a list if the component has one, else as high as a few lines. */
-function skeleton(name, { schema }, title) {
-  const hasList = Object.values(schema.properties).some(({ type }) => type === "array");
+/** @param {Component} component @param {any} props @param {boolean} isStreaming */
+function drawn({ draw }, props, isStreaming) {
+  try {
+    return draw(props, { html, svg, nothing, drawing, isStreaming });
+  } catch (error) {
+    reportError(error);
+    return html`<p class="muted">${icons.warning} This could not be drawn.</p>`;
+  }
+}
+
+/** As high as a list if the component has one, else as high as a few lines.
+ *
+ * @param {string} name @param {Record<string, any>} schema @param {Record<string, any>} [props]
+ */
+function skeleton(name, { properties = {} }, props) {
+  const hasList = Object.values(properties).some(({ type }) => type === "array");
   return html`
     <figure class="component ${name}" aria-busy="true">
-      ${heading(title)}
+      ${heading(props?.title)}
       <div class="skeleton ${hasList ? "list" : "lines"}" role="img" aria-label="Being drawn"></div>
     </figure>
   `;

@@ -1,6 +1,7 @@
 /** A thread as a file: as the server has it, all of its messages. */
 
 import * as api from "./api.js";
+import { ready } from "./components.js";
 import { download, fileName } from "./clipboard.js";
 import { partsOf } from "./parts.js";
 import { threadMarkdown } from "./thread-markdown.js";
@@ -15,11 +16,11 @@ const shown = (message) => ({ ...message, parts: partsOf(message) });
 export async function exportThread({ id, looksAt }, format) {
   const text = await api.wholeThread(id, looksAt);
   const { title, messages } = JSON.parse(text);
-  if (format === "json") download(fileName(title, "json"), "application/json", text);
-  else
-    download(
-      fileName(title, "md"),
-      "text/markdown",
-      threadMarkdown({ title, messages: messages.map(shown) }),
-    );
+  if (format === "json") {
+    download(fileName(title, "json"), "application/json", text);
+    return;
+  }
+  const thread = { title, messages: messages.map(shown) };
+  await ready(thread.messages);
+  download(fileName(title, "md"), "text/markdown", threadMarkdown(thread));
 }

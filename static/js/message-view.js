@@ -8,7 +8,7 @@ import { approvalCard, decidedCall } from "./approval-card.js";
 import { isUndecided } from "./approvals.js";
 import { imagesView } from "./attachments.js";
 import { copy } from "./clipboard.js";
-import { componentOf } from "./components.js";
+import { componentView } from "./components.js";
 import { withDates } from "./dates.js";
 import { fitHeight } from "./field-height.js";
 import { formatInstant, formatMoment, formatMs, formatNumber } from "./format.js";
@@ -213,7 +213,7 @@ const VIEWS = {
   `,
   "tool-call": (part, about, actions) => {
     const { toolName, toolCallId } = part;
-    if (toolName === RENDER) return componentOf(part) ?? toolCard(part);
+    if (toolName === RENDER) return componentView(part, () => toolCard(part));
     if (part.approval) return gatedCall(part, about, actions);
     if (toolName !== SELECT) return toolCard(part);
     const answer = about.answers[toolCallId];

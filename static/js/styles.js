@@ -14,14 +14,14 @@ const loading = new Map();
  * @param {keyof typeof SHEETS} name
  */
 export function styled(name) {
-  if (!loading.has(name)) loading.set(name, load(name));
+  if (!loading.has(name)) loading.set(name, linked(SHEETS[name].href));
   return loading.get(name);
 }
 
-const load = (name) =>
+/** Add a style sheet to the page. @param {string} href */
+export const linked = (href) =>
   new Promise((loaded) => {
     const link = document.createElement("link");
-    const { href } = SHEETS[name];
     Object.assign(link, { rel: "stylesheet", href, onload: loaded, onerror: loaded });
     document.head.append(link);
   });

@@ -4,7 +4,7 @@
  */
 
 import { inJson } from "./bounds.js";
-import { nameOf } from "./chart.js";
+import { componentText, inline, quoted } from "./component-text.js";
 import { resolvedOf } from "./components.js";
 import { isDrawn, RENDER, SELECT } from "./parts.js";
 import { CUT_OFF } from "./sentences.js";
@@ -65,42 +65,7 @@ function shown(part) {
 
 function component(call) {
   const found = resolvedOf(call);
-  if (!found) return "";
-  const { component, props } = found;
-  const title = props.title ? `**${inline(props.title)}**` : "";
-  const content = component.text ? component.text(props, WRITING) : propsText(props);
-  return [title, content].filter(Boolean).join("\n\n");
-}
-
-const isObject = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
-const isRows = (value) => Array.isArray(value) && value.length > 0 && value.every(isObject);
-
-/**
- * The text of a component that has none of its own: its props as a list, lists of objects as
- * tables.
- */
-export function propsText({ title: _, ...props }) {
-  const given = Object.entries(props).filter(([, value]) => value !== undefined && value !== null);
-  const items = given
-    .filter(([, value]) => !isRows(value))
-    .map(([name, value]) => `- ${inline(name)}: ${inline(words(value))}`);
-  const tables = given
-    .filter(([, value]) => isRows(value))
-    .map(([name, rows]) => `${inline(name)}:\n\n${rowsTable(rows)}`);
-  return [items.join("\n"), ...tables].filter(Boolean).join("\n\n");
-}
-
-function rowsTable(rows) {
-  const keys = [...new Set(rows.flatMap(Object.keys))];
-  const valueOf = (row, key) => (Object.hasOwn(row, key) ? row[key] : null);
-  const shown = (value) => (typeof value === "object" && value !== null ? words(value) : value);
-  return table([keys, ...rows.map((row) => keys.map((key) => shown(valueOf(row, key))))]);
-}
-
-function words(value) {
-  if (Array.isArray(value) && !value.some((item) => typeof item === "object"))
-    return value.join(", ");
-  return typeof value === "object" ? JSON.stringify(value) : String(value);
+  return found ? componentText(found.component, found.props) : "";
 }
 
 function question({ args, state, result }) {
@@ -129,37 +94,3 @@ function code(text) {
   const fence = "`".repeat(longest + 1);
   return `${fence}json\n${text}\n${fence}`;
 }
-
-const quoted = (text) => text.replace(/^/gm, "> ");
-
-/** @param {any[][]} lines  the first has the heads */
-function table([heads, ...rows]) {
-  const isRight = heads.map(
-    (_, i) => rows.length > 0 && rows.every((row) => row[i] === null || typeof row[i] === "number"),
-  );
-  const line = (cells) => `| ${cells.map(cell).join(" | ")} |`;
-  return [
-    line(heads),
-    `|${isRight.map((right) => (right ? " ---: " : " --- ")).join("|")}|`,
-    ...rows.map(line),
-  ].join("\n");
-}
-
-const cell = (value) => (value === null || value === undefined ? "" : inline(String(value)));
-
-/** Text on one line, in which nothing is markup. */
-const inline = (text) =>
-  text
-    .replace(/\s+/g, " ")
-    .trim()
-    .replace(/[\\`*_[\]<>|#~&]/g, "\\$&");
-
-/** Values over what they stand for: a column for each series. */
-const columns = (head, values, series) =>
-  table([
-    [head, ...series.map(nameOf)],
-    ...values.map((value, i) => [value, ...series.map(({ data }) => data[i])]),
-  ]);
-
-/** What the `text.js` of a component may use. */
-const WRITING = { table, columns, inline, quoted };

@@ -3,20 +3,21 @@
 import asyncio
 import csv
 import json
-import shutil
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
 from playwright.async_api import Locator, expect
 
 from tests.browser.conftest import Visitors, both_looks
 from tests.browser.site import Visit
 from tests.support.endpoint import Args, Call, Pause, StrictEndpoint, call_reply, reply
-from tests.support.serving import endpoint_settings, serving
-from turnstream.server.app import STATIC
+from tests.support.serving import PROJECT, endpoint_settings, serving
 from turnstream.tools.catalogue import Catalogue
-from turnstream.tools.components import Components, read_components
-from turnstream.tools.ui import render_tool
+from turnstream.tools.contract import real_tool
+from turnstream.tools.ui import render_ui_component
 
 RENDER = "render_ui_component"
 LINES = {
@@ -176,57 +177,87 @@ async def test_components_are_there_after_a_reload(
     await expect(scripted_visit.page.locator("figure canvas")).to_be_visible()
 
 
-GAUGE = {
-    "schema.json": '{"type": "object", "properties": {"value": {"type": "number"}}, '
-    '"required": ["value"], "additionalProperties": false}',
-    "draw.js": """import { html } from "../../vendor/lit-html/lit-html.js";
-
-export const draw = ({ value }) => html`<meter min="0" max="100" value=${value}></meter>`;
-""",
-}
-RECIPE = {
-    "export const OURS = {": "  gauge: { schema: gaugeSchema, ...gauge },",
-    'import * as alert from "./alert/draw.js";': 'import * as gauge from "./gauge/draw.js";\n'
-    'import gaugeSchema from "./gauge/schema.json" with { type: "json" };',
-}
-"""Lines for `components/index.js`, each behind another."""
+COMPONENTS = PROJECT / "tests" / "data" / "components"
+"""The package of an integrator: one component, with everything that a folder may hold."""
+GAUGE = {"title": "Load", "value": 70, "unit": "kW", "alarm": 7, "readings": [10, 70]}
+GAUGE_TEXT = "**Load**\n\nAt 70 kW"
+acknowledged: list[int] = []
 
 
-def page_with_gauge(folder: Path) -> Path:
-    """The page with a component of one's own."""
-    shutil.copytree(STATIC, folder)
-    components = folder / "components"
-    (components / "gauge").mkdir()
-    for name, text in GAUGE.items():
-        (components / "gauge" / name).write_text(text)
-    index = (components / "index.js").read_text()
-    for before, line in RECIPE.items():
-        assert before in index
-        index = index.replace(before, f"{before}\n{line}", 1)
-    (components / "index.js").write_text(index)
-    return folder
+@real_tool(client_fields=["alarm"], needs_approval=lambda args, _caller: args["alarm"] > 100)
+def acknowledge(alarm: int) -> dict[str, Any]:
+    """Acknowledge an alarm.
+
+    Args:
+        alarm: Its number.
+    """
+    acknowledged.append(alarm)
+    return {"alarm": alarm}
 
 
-async def test_a_component_of_ones_own_is_drawn_copied_and_exported(
-    endpoint: StrictEndpoint,
-    visitors: Visitors,
-    tmp_path: Path,
+@asynccontextmanager
+async def integrated(
+    endpoint: StrictEndpoint, visitors: Visitors, folder: Path, look: str = "desktop"
+) -> AsyncIterator[Visit]:
+    """A visit to a server whose deployer has added components."""
+    own = endpoint_settings(folder / "t.db", endpoint, components=(COMPONENTS,))
+    async with serving(own, Catalogue((acknowledge,), (render_ui_component,))) as client:
+        yield await (await visitors(client.url, look)).open()
+
+
+@pytest.mark.parametrize("look", ["desktop", "phone-dark"])
+async def test_a_component_of_the_deployer_streams_and_is_there_after_a_reload(
+    endpoint: StrictEndpoint, visitors: Visitors, tmp_path: Path, look: str
 ) -> None:
-    page = page_with_gauge(tmp_path / "static")
-    render = render_tool(Components(read_components(page / "components")))
-    own = endpoint_settings(tmp_path / "t.db", endpoint)
-    async with serving(own, Catalogue((), (render,)), page=page) as client:
-        visit = await (await visitors(client.url)).open()
-        await visit.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-        figure = await show(visit, endpoint, "gauge", {"title": "Load", "value": 70})
+    more = Pause(asyncio.Event())
+    endpoint.script(
+        reply(
+            Call(0, "c1", RENDER, '{"component": "alarm_gauge", "props": {"title": "Load", "un'),
+            more,
+            Args(0, 'it": "kW", "value": 70, "alarm": 7, "readings": [10, 70]}}'),
+        )
+    )
+    async with integrated(endpoint, visitors, tmp_path, look) as visit:
+        await visit.say("Show the load")
+        figure = visit.reply.locator("figure")
+        await expect(figure.locator(".skeleton.list")).to_be_visible()
+        await expect(figure.get_by_role("heading")).to_have_text("Load")
+        more.event.set()
+        await visit.idle()
         await expect(figure.locator("meter")).to_have_attribute("value", "70")
+        await visit.page.reload()
+        await expect(figure.locator("rect")).to_have_count(2)
+        await expect(figure.locator("svg")).to_have_css("height", "40px")
+        await visit.page.emulate_media(media="print")
+        await expect(figure.locator("strong")).to_be_visible()
+        await expect(figure.get_by_role("button")).to_be_hidden()
+
+
+async def test_a_component_of_the_deployer_is_copied_and_exported_in_its_own_words(
+    endpoint: StrictEndpoint, visitors: Visitors, tmp_path: Path
+) -> None:
+    async with integrated(endpoint, visitors, tmp_path) as visit:
+        await visit.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+        await show(visit, endpoint, "alarm_gauge", GAUGE)
         await visit.reply.get_by_role("button", name="Copy message").click()
         await expect(visit.reply.locator("[data-copy=copied]")).to_be_visible()
-        copied = await visit.page.evaluate("() => navigator.clipboard.readText()")
-        assert copied == "**Load**\n\n- value: 70"
+        assert await visit.page.evaluate("() => navigator.clipboard.readText()") == GAUGE_TEXT
         await visit.button("Export thread").click()
         async with visit.page.expect_download() as download:
             await visit.button("Markdown").click()
-        file = await download.value
-        await file.save_as(tmp_path / "thread.md")
-        assert copied in (tmp_path / "thread.md").read_text()
+        await (await download.value).save_as(tmp_path / "thread.md")
+        assert GAUGE_TEXT in (tmp_path / "thread.md").read_text()
+
+
+async def test_a_button_of_a_component_calls_its_tool_as_the_policy_allows(
+    endpoint: StrictEndpoint, visitors: Visitors, tmp_path: Path
+) -> None:
+    async with integrated(endpoint, visitors, tmp_path) as visit:
+        figure = await show(visit, endpoint, "alarm_gauge", GAUGE)
+        await figure.get_by_role("button", name="Acknowledge").click()
+        await expect(figure.get_by_role("status")).to_have_text("Acknowledge: done")
+        assert acknowledged == [7]
+        figure = await show(visit, endpoint, "alarm_gauge", {**GAUGE, "alarm": 101})
+        await figure.last.get_by_role("button", name="Acknowledge").click()
+        await expect(figure.last.get_by_role("status")).to_contain_text("approve")
+        assert acknowledged == [7]

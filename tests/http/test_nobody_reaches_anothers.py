@@ -377,6 +377,7 @@ CALLS: Mapping[tuple[str, str], Mapping[str, Call]] = {
     ("GET", "/graphs"): {"all": Call(200)},
     ("GET", "/openapi.json"): {"all": Call(200)},
     ("GET", "/models"): {"all": Call(200)},
+    ("GET", "/components"): {"all": Call(200)},
     ("GET", "/tools"): {"all": Call(200)},
     ("POST", "/tools/{name}"): {
         "echo": Call(200, body={"word": "a"}),

@@ -3,7 +3,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import "./browser.mjs";
-import { answerMarkdown, propsText, threadMarkdown } from "../../static/js/thread-markdown.js";
+import { propsText } from "../../static/js/component-text.js";
+import { answerMarkdown, threadMarkdown } from "../../static/js/thread-markdown.js";
 import { table } from "./tables.mjs";
 
 const EVIL = "a|b\n## You\n<script>`x`[y](javascript:z)";

@@ -123,6 +123,9 @@ EXAMPLES: Mapping[tuple[str, str], Mapping[str, Example]] = {
         "everything": Example(204),
         "not confirmed": Example(422, {"confirm": "somebody"}),
     },
+    ("GET", "/components"): {
+        "none": Example(200),
+    },
     ("GET", "/tools"): {
         "all": Example(200),
     },

@@ -1,5 +1,6 @@
 """The UI tools accept what their JSON Schema accepts, and show the model a flat form of it."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -218,22 +219,13 @@ def property_names(schema: Any) -> set[str]:
     return nested | set(schema.get("properties", {}))
 
 
-TOLD = """\
-- alert: message, tone? (info, success, warning or danger)
-- bar_chart: categories (1 to 40 strings), series (1 to 8 of {name, data: one number or null for \
-each category}), x_label?, y_label?
-- line_chart: x (2 to 500 numbers, or ISO 8601 local times without offset), series (1 to 8 of \
-{name, data: one number or null for each x}), x_label?, y_label?, time_zone?
-- metric_cards: cards (1 to 12 of {label, value: number, string or null, unit?, delta?: string, \
-tone?: info, success, warning or danger})
-- report: markdown (up to 20000 characters)
-- table: columns (1 to 20 of {key, label?, align?: left or right}), rows (up to 200 objects from \
-column key to string, number, boolean or null)
-"""
+PAGE = (Path(__file__).parent.parent.parent / "docs" / "components.md").read_text()
+TOLD = PAGE.rpartition("```text\n")[2].removesuffix("```\n")
 
 
 def test_the_model_is_told_each_component_in_a_line_that_its_schema_gives() -> None:
-    assert TOLD in render_ui_component.description
+    assert f"\n{TOLD}" in render_ui_component.description
+    assert len(TOLD.splitlines()) == len(COMPONENTS)
     assert "every component takes title?" in render_ui_component.description
 
 

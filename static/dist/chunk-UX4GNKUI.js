@@ -1,2 +1,0 @@
-var r={feedback:new URL("./feedback-64HVZZ2Z.css",import.meta.url),inspector:new URL("./inspector-TEA3B5JH.css",import.meta.url),keys:new URL("./keys-HGDYHP77.css",import.meta.url),login:new URL("./login-VHDLFBHT.css",import.meta.url)},t=new Map;function i(e){return t.has(e)||t.set(e,c(e)),t.get(e)}var c=e=>new Promise(n=>{let s=document.createElement("link"),{href:o}=r[e];Object.assign(s,{rel:"stylesheet",href:o,onload:n,onerror:n}),document.head.append(s)});export{i as a};
-//# sourceMappingURL=chunk-UX4GNKUI.js.map

@@ -1,0 +1,2 @@
+export const steps = (readings) =>
+  readings.map((reading, index) => ({ x: index * 5, height: reading / 5 }));

@@ -1,0 +1,1 @@
+export const text = ({ value, unit = "" }, { inline }) => `At ${value} ${inline(unit)}`.trim();

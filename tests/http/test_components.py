@@ -1,0 +1,142 @@
+"""Components of the deployer: what the server tells of them, and their files."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.endpoint import StrictEndpoint, call_reply
+from tests.support.serving import PROJECT, endpoint_settings, serving, settings
+from turnstream.server.http.static import KEEP, POLICY
+from turnstream.tools.catalogue import Catalogue
+from turnstream.tools.contract import CatalogueError, real_tool
+from turnstream.tools.ui import render_ui_component
+
+FOLDER = PROJECT / "tests" / "data" / "components"
+
+
+@real_tool(client_fields=[])
+def acknowledge(alarm: int) -> dict[str, Any]:
+    """Acknowledge an alarm.
+
+    Args:
+        alarm: Its number.
+    """
+    return {"alarm": alarm}
+
+
+TOOLS = Catalogue((acknowledge,), (render_ui_component,))
+
+
+async def test_a_component_is_listed_with_its_schema_and_its_files(tmp_path: Path) -> None:
+    async with serving(settings(tmp_path / "t.db", components=(FOLDER,)), TOOLS) as client:
+        [gauge] = (await client.http.get("/components")).json()["components"]
+        assert gauge["name"] == "alarm_gauge"
+        assert [*gauge["schema"]["properties"]][:2] == ["title", "value"]
+        assert gauge["actions"]["acknowledge"] == {
+            "label": "Acknowledge",
+            "tool": "acknowledge",
+            "arguments": {"alarm": "alarm"},
+        }
+        folder = gauge["draw"].removesuffix("draw.js")
+        for address in (gauge["draw"], gauge["text"], gauge["style"], f"{folder}steps.js"):
+            file = await client.http.get(address)
+            assert file.text == (FOLDER / "alarm_gauge" / address.rpartition("/")[2]).read_text()
+            assert file.headers["cache-control"] == KEEP
+            assert file.headers["content-security-policy"] == POLICY
+        for other in (
+            folder.replace(gauge["version"], "0" * 12) + "draw.js",
+            f"{folder}README.md",
+            f"{folder}../../../../pyproject.toml",
+            folder,
+        ):
+            assert (await client.http.get(other)).status_code == 404, other
+
+
+async def test_the_model_is_told_of_a_component_and_its_props_are_checked(
+    tmp_path: Path, endpoint: StrictEndpoint
+) -> None:
+    right = '{"component": "alarm_gauge", "props": {"value": 70}}'
+    wrong = '{"component": "alarm_gauge", "props": {"value": 170}}'
+    endpoint.script(
+        call_reply(("render_ui_component", wrong)), call_reply(("render_ui_component", right))
+    )
+    own = endpoint_settings(tmp_path / "t.db", endpoint, components=(FOLDER,))
+    async with serving(own, TOOLS) as client:
+        await client.turn({"message": "Show the load"})
+    [told] = [
+        tool["function"]["description"]
+        for tool in endpoint.requests[0]["tools"]
+        if tool["function"]["name"] == "render_ui_component"
+    ]
+    assert (
+        "- alarm_gauge, one measured value between its limits: value (number), unit?, "
+        "alarm? (number of the alarm, where there is one), readings? (up to 20 numbers)\n" in told
+    )
+    assert "props.value: should be a number, at least 0, at most 100" in str(endpoint.requests[1])
+
+
+async def test_a_server_without_components_of_its_own_lists_none(tmp_path: Path) -> None:
+    async with serving(settings(tmp_path / "t.db")) as client:
+        assert (await client.http.get("/components")).json() == {"components": []}
+        assert (await client.http.get("/components/alert/0/draw.js")).status_code == 404
+
+
+SCHEMA = '{"type": "object", "properties": {"a": {"type": "string"}}}'
+
+
+@pytest.mark.parametrize(
+    ("files", "fault"),
+    [
+        (None, "is not a folder"),
+        ({}, "holds no component"),
+        ({"gauge/schema.json": SCHEMA}, "gauge has no draw.js"),
+        ({"gauge/draw.js": ""}, "schema.json: No such file"),
+        ({"Gauge/draw.js": "", "Gauge/schema.json": SCHEMA}, "a component's name"),
+        ({"gauge/draw.js": "", "gauge/schema.json": "[]"}, "schema.json is not a JSON object"),
+        (
+            {"gauge/draw.js": "", "gauge/schema.json": '{"type": "array"}'},
+            'cannot be used: its "type" must be "object"',
+        ),
+        ({"alert/draw.js": "", "alert/schema.json": SCHEMA}, "Two components are named 'alert'"),
+        (
+            {
+                "gauge/draw.js": "",
+                "gauge/schema.json": SCHEMA,
+                "gauge/actions.json": '{"stop": {"tool": "stop"}}',
+            },
+            "actions.json cannot be used: stop.label: Field required",
+        ),
+        (
+            {
+                "gauge/draw.js": "",
+                "gauge/schema.json": SCHEMA,
+                "gauge/actions.json": '{"stop": {"label": "S", "tool": "acknowledge", '
+                '"arguments": {"alarm": "b"}}}',
+            },
+            "'stop' takes 'b', which is no property",
+        ),
+        (
+            {
+                "gauge/draw.js": "",
+                "gauge/schema.json": SCHEMA,
+                "gauge/actions.json": '{"stop": {"label": "S", "tool": "stop"}}',
+            },
+            "'stop' calls the tool 'stop', which this server does not have",
+        ),
+    ],
+)
+async def test_a_component_that_cannot_be_served_keeps_the_server_from_starting(
+    tmp_path: Path, files: dict[str, str] | None, fault: str
+) -> None:
+    folder = tmp_path / "components"
+    for name, text in (files or {}).items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    if files == {}:
+        folder.mkdir()
+    with pytest.raises(CatalogueError) as refused:
+        async with serving(settings(tmp_path / "t.db", components=(folder,)), TOOLS):
+            pass
+    assert fault in str(refused.value)
+    assert "\n" not in str(refused.value)
