@@ -5,18 +5,21 @@ import { formatterOf, plural } from "./format.js";
 import { csvButton } from "./csv.js";
 import { grid } from "./grid.js";
 
+/** @typedef {{name: string, data: (number | null)[]}} Series */
+
 export const REDRAW_MS = 125;
 export const nameOf = (series, index) => series.name || `Series ${index + 1}`;
 
 /**
  * The figure around a drawing.
  *
- * @param {{kind, title, noun, head, keys, series, isStreaming, marksGaps?}} chart  `keys`: what its
- *   values stand over; `marksGaps`: the drawing shows where a value is missing
+ * @param {{kind, title, noun, head, keys, series, isStreaming, marksGaps?, named?}} chart  `keys`:
+ *   what its values stand over; `marksGaps`: the drawing shows where a value is missing; `named`:
+ *   what its colours stand for, where that is not the series
  * @param {Record<string, any>} drawing  of the element that it draws in
  */
 export function chartFrame(
-  { kind, title, noun, head, keys, series, isStreaming, marksGaps = false },
+  { kind, title, noun, head, keys, series, isStreaming, marksGaps = false, named },
   drawing,
 ) {
   const summary = summaryOf(kind, title, keys.length, noun, series);
@@ -24,14 +27,15 @@ export function chartFrame(
   const rows = keys.map((key, i) => [key, ...series.map(({ data }) => data[i] ?? null)]);
   const isRight = heads.map((_, i) => i > 0);
   const hasGaps = marksGaps && series.some(({ data }) => gapsIn(data) > 0);
+  const isKeyed = series.length > 1 || hasGaps;
+  const colours = named ?? (isKeyed ? series.map((_, i) => keyOf(series, i)) : []);
   return html`
     <div class="chart" role="img" aria-label=${summary} ${drawing}></div>
     ${
-      series.length > 1 || hasGaps
+      colours.length
         ? html`<ul class="chart-key" aria-hidden="true">
-            ${series.map(
-              (_, i) =>
-                html`<li><span class="swatch s${(i % 8) + 1}"></span>${keyOf(series, i)}</li>`,
+            ${colours.map(
+              (words, i) => html`<li><span class="swatch s${(i % 8) + 1}"></span>${words}</li>`,
             )}
             ${hasGaps ? html`<li><span class="swatch no-value"></span>No value</li>` : nothing}
           </ul>`
@@ -91,4 +95,27 @@ function keyOf(series, index) {
   const twin = series.findIndex((other, i) => i < index && isEqual(series[index], other));
   const name = nameOf(series[index], index);
   return twin < 0 ? name : `${name} (equal to ${nameOf(series[twin], twin)})`;
+}
+
+/** Round values that enclose both; at least two. @param {number} low @param {number} high */
+export function ticksOf(low, high) {
+  const span = high - low || Math.abs(high) || 1;
+  const rough = span / 4;
+  const power = 10 ** Math.floor(Math.log10(rough));
+  const step = [1, 2, 2.5, 5, 10].map((factor) => factor * power).find((size) => size >= rough);
+  const first = Math.floor(low / step);
+  const last = Math.max(first + 1, Math.ceil(high / step));
+  return Array.from({ length: last - first + 1 }, (_, i) => (first + i) * step);
+}
+
+/**
+ * An axis of round values around numbers, from one place of a drawing to another.
+ *
+ * @param {number[]} numbers @param {number} from @param {number} to
+ */
+export function axisOf(numbers, from, to) {
+  const ticks = ticksOf(Math.min(...numbers), Math.max(...numbers));
+  const [low, high] = [ticks[0], ticks.at(-1)];
+  const at = (/** @type {number} */ value) => from + ((value - low) / (high - low)) * (to - from);
+  return { ticks, at };
 }

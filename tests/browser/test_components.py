@@ -78,6 +78,55 @@ async def test_a_bar_chart_has_a_bar_for_each_value(
     await expect(figure.locator(".chart svg")).to_contain_text("pears")
 
 
+async def test_lying_bars_pies_and_points_are_drawn_with_their_data(
+    scripted_visit: Visit, endpoint: StrictEndpoint
+) -> None:
+    figure = await show(scripted_visit, endpoint, "bar_chart", {**BARS, "horizontal": True})
+    await expect(figure.locator("svg rect")).to_have_count(4)
+    widths = [
+        int(await bar.evaluate("bar => bar.getBBox().width"))
+        for bar in await figure.locator("svg rect").all()
+    ]
+    assert widths[0] < widths[2]
+    shares = {"categories": ["Grid", "House"], "series": [{"name": "kWh", "data": [1, 3]}]}
+    figure = await show(scripted_visit, endpoint, "pie_chart", shares)
+    await expect(figure.locator(".chart-key li")).to_have_text(["Grid: 1 (25%)", "House: 3 (75%)"])
+    await expect(figure.locator(".chart path")).to_have_count(2)
+    points = {"x": [5, 1, 3], "series": [{"name": "kW", "data": [1, None, 2]}]}
+    figure = await show(scripted_visit, endpoint, "scatter_chart", points)
+    await expect(figure.locator("circle")).to_have_count(2)
+    await expect(figure.get_by_role("img")).to_have_accessible_name(
+        "Scatter chart. 3 points, 1 series. kW: 1 to 2, 1 without a value."
+    )
+
+
+async def test_a_long_table_is_sorted_filtered_and_paged(
+    scripted_visit: Visit, endpoint: StrictEndpoint
+) -> None:
+    rows = [{"name": f"Site {n}", "kw": n % 7} for n in range(120)]
+    columns = [{"key": "name", "label": "Name"}, {"key": "kw", "label": "kW"}]
+    figure = await show(scripted_visit, endpoint, "table", {"columns": columns, "rows": rows})
+    first, pages = figure.locator("tbody tr").first, figure.locator(".table-pages")
+    await expect(figure.locator("tbody tr")).to_have_count(50)
+    await expect(pages).to_contain_text("1\u201350")
+    await figure.get_by_role("button", name="Next rows").click()
+    await expect(first).to_contain_text("Site 50")
+    await figure.get_by_role("button", name="kW").click()
+    await expect(first).to_contain_text("Site 0")
+    await expect(figure.get_by_role("columnheader", name="kW")).to_have_attribute(
+        "aria-sort", "ascending"
+    )
+    await figure.get_by_role("button", name="kW").click()
+    await expect(first).to_contain_text("Site 6")
+    await figure.get_by_role("searchbox", name="Filter rows").fill("site 11")
+    await expect(figure.get_by_role("status")).to_have_text("11 of 120 rows")
+    await expect(first).to_contain_text("Site 111")
+    await expect(pages).to_have_count(0)
+    box = await figure.locator(".scroller").bounding_box()
+    assert box
+    assert box["height"] <= 440
+
+
 async def test_a_table_shows_its_rows_and_hands_them_out_as_csv(
     scripted_visit: Visit, endpoint: StrictEndpoint, tmp_path: Path
 ) -> None:

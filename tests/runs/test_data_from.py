@@ -74,9 +74,9 @@ async def refused(told: RunChunks) -> str:
 @pytest.mark.parametrize(
     ("points", "draws"),
     [
-        (LINE, ["line_chart"]),
+        (LINE, ["line_chart", "scatter_chart"]),
         (TABLE, ["table"]),
-        ({**LINE, **TABLE}, ["line_chart", "table"]),
+        ({**LINE, **TABLE}, ["line_chart", "scatter_chart", "table"]),
         ({"categories": ["a"], "series": [{"name": "n", "data": [1]}]}, ["bar_chart"]),
     ],
 )
@@ -133,7 +133,10 @@ async def test_fields_of_a_tools_own_by_these_names_do_not_mislead_the_model(
     tool = measuring(LINE, data_from="elsewhere", draws="nothing")
     async with backend(tmp_path / "t.db", model, catalogue=tools(tool)) as home:
         await send_message(home)
-        assert (read(model, 1)["data_from"], read(model, 1)["draws"]) == ("c1", ["line_chart"])
+        assert (read(model, 1)["data_from"], read(model, 1)["draws"]) == (
+            "c1",
+            ["line_chart", "scatter_chart"],
+        )
 
 
 @pytest.mark.parametrize(
@@ -149,7 +152,10 @@ async def test_the_offer_keeps_within_what_the_model_may_get_of_a_result(
     async with backend(tmp_path / "t.db", model, catalogue=tools(tool), limits=limits) as home:
         await send_message(home)
         content = model.prompts[1][-1].text
-        assert content.startswith('{"data_from":"c1","draws":["line_chart"],') == offered
+        assert (
+            content.startswith('{"data_from":"c1","draws":["line_chart","scatter_chart"],')
+            == offered
+        )
         assert len(content.partition("\n[cut:")[0]) <= most
         assert ("\n[cut:" in content) == (most == 900)
 

@@ -1,9 +1,11 @@
 /** Bars in groups, as SVG. */
 
 import { html, nothing, render, svg } from "../../vendor/lit-html/lit-html.js";
-import { formatCompact, formatterOf, shortDates } from "../../js/format.js";
-import { chartFrame } from "../../js/chart.js";
+import { formatCompact, shortDates } from "../../js/format.js";
+import { axisOf, chartFrame } from "../../js/chart.js";
 import { drawing } from "../../js/drawing.js";
+import { heightOf, lying } from "./horizontal.js";
+import { barLabel } from "./label.js";
 
 const HEIGHT = 260;
 const EDGE = { top: 12, right: 8, bottom: 30, left: 48 };
@@ -25,7 +27,12 @@ export function draw(props, { isStreaming }) {
 }
 
 const bars = drawing((element) => ({
-  draw: (props) => render(picture(props, element.clientWidth), element),
+  draw(props) {
+    const height = props.horizontal ? heightOf(props) : HEIGHT;
+    element.style.height = `${height}px`;
+    const view = props.horizontal ? lying : picture;
+    render(view(props, element.clientWidth, height), element);
+  },
 }));
 
 function picture({ categories, series, y_label: yLabel, x_label: named }, width) {
@@ -35,11 +42,9 @@ function picture({ categories, series, y_label: yLabel, x_label: named }, width)
   const every = Math.ceil((dates ? widest(labels) : LABEL_PX) / slot);
   const xLabel = named ?? shared;
   const values = series.flatMap(({ data }) => data.filter((value) => value !== null));
-  const ticks = ticksOf(Math.min(0, ...values), Math.max(0, ...values));
-  const [low, high] = [ticks[0], ticks.at(-1)];
   const bottom = HEIGHT - EDGE.bottom - (xLabel ? 16 : 0);
   const top = EDGE.top + (yLabel ? 18 : 0);
-  const y = (value) => top + ((high - value) / (high - low)) * (bottom - top);
+  const { ticks, at: y } = axisOf([0, ...values], bottom, top);
   const room = roomOf(slot * every);
   const end = dates ? width - 2 : Infinity;
   const below = (label, i) => {
@@ -79,11 +84,10 @@ function group({ name, data }, index, count, { categories, slot, y, top, bottom 
     const isMissing = value === null;
     const x = EDGE.left + slot * (i + 0.5) + width * (index - count / 2);
     const [from, to] = isMissing ? [top, bottom] : value < 0 ? [y(0), y(value)] : [y(value), y(0)];
-    const words = isMissing ? "no value" : formatterOf(name ?? "", data)(value);
-    const label = `${categories[i]}${name ? `, ${name}` : ""}: ${words}`;
     const look = isMissing ? "no-value" : `s${(index % 8) + 1}`;
     return svg`<rect class=${look} x=${x} y=${from} width=${Math.max(1, width - 2)}
-      height=${Math.max(0.5, to - from)} rx="3"><title>${label}</title></rect>`;
+      height=${Math.max(0.5, to - from)} rx="3"
+      ><title>${barLabel(categories[i], name, data, value)}</title></rect>`;
   });
 }
 
@@ -115,15 +119,4 @@ function categoryLabel(label, category, { x, y, room, end }) {
   const middle = Math.min(x, end - (text.length * CHAR_PX) / 2);
   return svg`<text class="tick" text-anchor="middle" x=${middle} y=${y}
     >${text}<title>${category}</title></text>`;
-}
-
-/** Round values that enclose both; at least two. */
-export function ticksOf(low, high) {
-  const span = high - low || Math.abs(high) || 1;
-  const rough = span / 4;
-  const power = 10 ** Math.floor(Math.log10(rough));
-  const step = [1, 2, 2.5, 5, 10].map((factor) => factor * power).find((size) => size >= rough);
-  const first = Math.floor(low / step);
-  const last = Math.max(first + 1, Math.ceil(high / step));
-  return Array.from({ length: last - first + 1 }, (_, i) => (first + i) * step);
 }

@@ -1,0 +1,3 @@
+/** @param {any} props @param {any} writing */
+export const text = ({ categories, series }, { columns }) =>
+  columns("Category", categories, series);
