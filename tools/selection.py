@@ -1,4 +1,4 @@
-"""A question to the user: one option, several, a date, or a range of dates."""
+"""A question to the user: one option, several, a date, a range of dates, or a form of fields."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -8,10 +8,12 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import Field
 
+from turnstream.tools import schemas
 from turnstream.tools.arguments import Arguments, Integer, listed, parse, shorten, unstorable
 
-Kind = Literal["single", "multiple", "date", "date_range"]
+Kind = Literal["single", "multiple", "date", "date_range", "form"]
 CHOICES = ("single", "multiple")
+DATES = ("date", "date_range")
 DATE = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}")
 MAX_OPTIONS = 100
 MAX_OPTIONS_SHOWN = 5
@@ -37,6 +39,8 @@ class Selection(Arguments):
     max_selected: Annotated[Integer, Field(ge=1)] = MAX_OPTIONS
     min_date: DateText = "0001-01-01"
     max_date: DateText = "9999-12-31"
+    fields: dict[str, Any] = Field(default={})
+    """The JSON Schema of an object: a field for each of its properties."""
 
     @property
     def values(self) -> list[str]:
@@ -65,13 +69,20 @@ def parse_selection(args: Mapping[str, Any]) -> Selection:
     selection = parse(Selection, args)
     if selection.kind in CHOICES and not selection.options:
         raise ValueError(f"options: Field required for kind {selection.kind!r}.")
+    if selection.kind == "form" and not selection.states("fields"):
+        raise ValueError("fields: Field required for kind 'form'.")
     return selection
 
 
 def validate_selection(args: dict[str, Any]) -> dict[str, Any]:
     """The arguments. Raises ValueError with a sentence for the model."""
     selection = parse_selection(args)
-    faults = [*_date_faults(selection), *_option_faults(selection), *unstorable(args)]
+    faults = [
+        *_date_faults(selection),
+        *_option_faults(selection),
+        *_field_faults(selection),
+        *unstorable(args),
+    ]
     if faults:
         raise ValueError(listed(faults))
     return args
@@ -85,7 +96,7 @@ def _date_faults(asked: Selection) -> Iterator[str]:
         return
     if asked.min_date > asked.max_date:
         yield "min_date: should not be after max_date"
-    elif asked.kind not in CHOICES and asked.states("default") and not asked.spans(asked.default):
+    elif asked.kind in DATES and asked.states("default") and not asked.spans(asked.default):
         yield f"default: should be a date from {asked.min_date} to {asked.max_date}"
 
 
@@ -101,6 +112,16 @@ def _option_faults(asked: Selection) -> Iterator[str]:
         yield f"max_selected: should be at most the number of options, {len(values)}"
     if asked.min_selected > min(asked.max_selected, len(values)):
         yield "min_selected: should be at most max_selected and the number of options"
+
+
+def _field_faults(asked: Selection) -> Iterator[str]:
+    if asked.kind != "form":
+        return
+    fault = schemas.fault(asked.fields)
+    if fault:
+        yield f"fields: {fault}"
+    elif not asked.fields.get("properties"):
+        yield "fields: should have properties"
 
 
 def check_answer(args: Mapping[str, Any], answer: Any) -> dict[str, Any]:
@@ -150,6 +171,10 @@ def _fits_range(asked: Selection, start: Any, end: Any) -> bool:
     return asked.spans(start) and asked.spans(end) and bool(start <= end)
 
 
+def _fits_form(asked: Selection, answers: Any) -> bool:
+    return isinstance(answers, dict) and schemas.misfit(asked.fields, answers) is None
+
+
 def _options_in_words(asked: Selection) -> str:
     shown = [repr(shorten(value)) for value in asked.values[:MAX_OPTIONS_SHOWN]]
     return ", ".join(shown) + (", ..." if len(asked.values) > MAX_OPTIONS_SHOWN else "")
@@ -178,9 +203,14 @@ def _range_in_words(asked: Selection) -> str:
     )
 
 
+def _form_in_words(_asked: Selection) -> str:
+    return '{"answers": {...}} with an object that fits the fields'
+
+
 FORMS: dict[Kind, Form] = {
     "single": Form(("value",), (str,), _fits_single, _single_in_words),
     "multiple": Form(("values",), (list,), _fits_multiple, _multiple_in_words),
     "date": Form(("date",), (str,), Selection.spans, _date_in_words),
     "date_range": Form(("start", "end"), (), _fits_range, _range_in_words),
+    "form": Form(("answers",), (), _fits_form, _form_in_words),
 }

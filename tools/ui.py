@@ -22,8 +22,9 @@ No other props."""
 
 SELECTION_DESCRIPTION = """\
 Ask the user to choose, when you cannot go on without: one option (single), several (multiple), a \
-date or a date_range. It ends your turn; the answer comes in the next. single and multiple need \
-options. The answer is {value}, {values}, {date}, {start, end} or {cancelled: true}."""
+date or a date_range, or several values at once (form). It ends your turn; the answer comes in the \
+next. single and multiple need options, form needs fields. The answer is {value}, {values}, \
+{date}, {start, end}, {answers} or {cancelled: true}."""
 
 DATE = {"type": "string", "pattern": r"^\d{4}-\d{2}-\d{2}$"}
 
@@ -61,6 +62,12 @@ SELECTION_PARAMETERS = _flat(
         "max_selected": {"type": "integer", "minimum": 1},
         "min_date": DATE,
         "max_date": DATE,
+        "fields": {
+            "type": "object",
+            "description": "JSON Schema of an object; each property becomes a field: string "
+            "(format date, time, date-time, email or uri), number, integer, boolean or enum. "
+            "title is its label, default what it holds at first.",
+        },
     },
     ["kind", "prompt"],
 )

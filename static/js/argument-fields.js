@@ -13,6 +13,9 @@ const LONG_CHARS = 50;
 
 const short = (text) => visible(cut(text, MAX_WORDS));
 
+/** The one field of an answer whose schema makes no fields. */
+export const AS_JSON = { kind: "json", name: "Your answer, as JSON", text: "{}" };
+
 export const field = (item, index, key) => html`
   <div
     class="field ${

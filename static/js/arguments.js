@@ -272,4 +272,5 @@ export function changesOf(before, after) {
 
 const own = (args, name) => (Object.hasOwn(args, name) ? args[name] : undefined);
 
-const valueWords = (value) => (isText(value) ? value : inJson(value, 0));
+/** A value of an argument, for a person. */
+export const valueWords = (value) => (isText(value) ? value : inJson(value, 0));

@@ -28,13 +28,16 @@ const loading = new Map();
  * @param {string} name
  */
 function loaded(name) {
-  const found = import("./further-components.js").then(({ load }) => load(name));
-  if (!loading.has(name))
-    loading.set(
-      name,
-      found.catch(() => null).then((component) => void components.set(name, component)),
-    );
+  if (!loading.has(name)) loading.set(name, load(name));
   return loading.get(name);
+}
+
+/** @param {string} name */
+async function load(name) {
+  const component = await import("./further-components.js")
+    .then((further) => further.load(name))
+    .catch(() => null);
+  components.set(name, component);
 }
 
 /** Settled when all components of these messages are loaded.
@@ -76,7 +79,7 @@ const later = directive(
     /** @param {string} name @param {() => unknown} view */
     render(name, view) {
       loaded(name).then(() => this.setValue(view()));
-      return skeleton(name, {});
+      return skeleton("", {});
     }
   },
 );

@@ -6,7 +6,7 @@
 import { html, nothing } from "../vendor/lit-html/lit-html.js";
 import { guard } from "../vendor/lit-html/directives/guard.js";
 import { repeat } from "../vendor/lit-html/directives/repeat.js";
-import { field, readFields } from "./argument-fields.js";
+import { AS_JSON, field, readFields } from "./argument-fields.js";
 import { argsOf, argsOfText, questionFields } from "./arguments.js";
 import { cut, inJson } from "./bounds.js";
 import { withDates } from "./dates.js";
@@ -196,8 +196,6 @@ const VIEWS = {
     <p>The graph goes on when you continue.</p>
   `,
 };
-
-const AS_JSON = { kind: "json", name: "Your answer, as JSON", text: "{}" };
 
 const fieldsFor = (schema) => questionFields(schema) ?? [AS_JSON];
 

@@ -1,26 +1,30 @@
 /**
  * `request_user_selection`: a question with native inputs, that locks once it is answered.
  *
- * The answer is one of {value}, {values}, {date}, {start, end}, {cancelled: true}; dates are plain
- * `YYYY-MM-DD`, never instants. What the form holds lives in its inputs alone.
+ * The answer is one of {value}, {values}, {date}, {start, end}, {answers}, {cancelled: true}; dates
+ * are plain `YYYY-MM-DD`, never instants. What the form holds lives in its inputs alone.
  */
 
 import { html, nothing } from "../vendor/lit-html/lit-html.js";
 import { keyed } from "../vendor/lit-html/directives/keyed.js";
+import { AS_JSON, field, readFields } from "./argument-fields.js";
+import { argsOf, argsOfText, questionFields, valueWords } from "./arguments.js";
 import { withDates } from "./dates.js";
 import { formatDate } from "./format.js";
 import { icons } from "./icons.js";
 
-const KINDS = ["single", "multiple", "date", "date_range"];
+const KINDS = ["single", "multiple", "date", "date_range", "form"];
 const isText = (value) => typeof value === "string";
+const isObject = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
 const isDate = (value) => isText(value) && /^\d{4}-\d{2}-\d{2}$/.test(value);
 
 /** The question of a call's arguments, or null when they are not one. */
 export function questionOf(args) {
-  const { kind, prompt, options } = args ?? {};
+  const { kind, prompt, options, fields } = args ?? {};
   if (!KINDS.includes(kind) || !isText(prompt)) return null;
   const known = Array.isArray(options) ? options.filter((option) => isText(option?.value)) : [];
   if ((kind === "single" || kind === "multiple") && !known.length) return null;
+  if (kind === "form" && !isObject(fields)) return null;
   const count = (value) => (Number.isInteger(value) && value >= 0 ? value : undefined);
   return {
     kind,
@@ -31,6 +35,7 @@ export function questionOf(args) {
     max: count(args.max_selected) ?? known.length,
     minDate: isDate(args.min_date) ? args.min_date : undefined,
     maxDate: isDate(args.max_date) ? args.max_date : undefined,
+    fields,
   };
 }
 
@@ -61,31 +66,62 @@ const writing = (args) => html`
   </div>
 `;
 
-function answered({ prompt, options }, result, isError, isSending = false) {
-  const words = isError || result?.cancelled ? "Skipped" : answerWords(result, options);
+function answered(question, result, isError, isSending = false) {
+  const words = isError || result?.cancelled ? "Skipped" : answerWords(result, question);
   return html`
     <p class="answered" aria-busy=${isSending}>
-      <span class="answered-prompt">${withDates(prompt)}</span>
+      <span class="answered-prompt">${withDates(question.prompt)}</span>
       <strong class=${words === "Skipped" ? "muted" : ""}>${withDates(words)}</strong>
       ${isSending ? html`<span class="spinner" role="img" aria-label="Sending"></span>` : nothing}
     </p>
   `;
 }
 
-function answerWords(result, options) {
+function answerWords(result, { options, fields }) {
   const label = (value) => options.find((option) => option.value === value)?.label ?? value;
   if (isText(result?.value)) return label(result.value);
   if (Array.isArray(result?.values)) return result.values.map(label).join(", ") || "None";
   if (isText(result?.date)) return formatDate(result.date);
   if (isText(result?.start)) return `${formatDate(result.start)} to ${formatDate(result.end)}`;
+  if (isObject(result?.answers)) return answersWords(result.answers, fields);
   return "Answered";
+}
+
+/**
+ * "Name: Ada, Guests: 2".
+ *
+ * @param {Record<string, any>} answers @param {Record<string, any>} [fields]
+ */
+export const answersWords = (answers, fields) =>
+  Object.entries(answers)
+    .map(([name, value]) => {
+      const title = isObject(fields?.properties?.[name])
+        ? fields.properties[name].title
+        : undefined;
+      return `${isText(title) ? title : name}: ${valueWords(value)}`;
+    })
+    .join(", ") || "Nothing";
+
+/** The fields of a form; what was answered before stands in them. */
+function fieldsOf({ fields }, answers = {}) {
+  const given = Object.entries(fields.properties ?? {}).map(([name, declared]) => [
+    name,
+    isObject(declared) && Object.hasOwn(answers, name)
+      ? { ...declared, default: answers[name] }
+      : declared,
+  ]);
+  return questionFields({ ...fields, properties: Object.fromEntries(given) }) ?? [AS_JSON];
 }
 
 function form(question, callId, answer, onAnswer) {
   const submit = (event) => {
     event.preventDefault();
-    const read = READ[question.kind](new FormData(event.currentTarget), question);
-    const hint = event.currentTarget.querySelector(".question-hint");
+    const { currentTarget } = event;
+    const read =
+      question.kind === "form"
+        ? readForm(currentTarget, fieldsOf(question, answer?.result?.answers))
+        : READ[question.kind](new FormData(currentTarget), question);
+    const hint = currentTarget.querySelector(".question-hint[role=alert]");
     hint.textContent = typeof read === "string" ? read : "";
     if (typeof read !== "string") onAnswer(read);
   };
@@ -100,7 +136,7 @@ function form(question, callId, answer, onAnswer) {
     >
       <fieldset aria-describedby=${hintId}>
         <legend class="question-prompt">${withDates(question.prompt)}</legend>
-        ${FIELDS[question.kind](question, answer?.result ?? presetOf(question))}
+        ${FIELDS[question.kind](question, answer?.result ?? presetOf(question), callId)}
       </fieldset>
       <p class="question-hint" id=${hintId} role="alert"></p>
       ${
@@ -171,6 +207,11 @@ const FIELDS = {
       ${dateInput("start", "From", question, start)} ${dateInput("end", "To", question, end)}
     </div>
   `,
+  form: (question, { answers }, callId) => html`
+    <div class="fields">
+      ${fieldsOf(question, answers).map((item, index) => field(item, index, `field-${callId}`))}
+    </div>
+  `,
 };
 
 /** The answer in a form, or a sentence about what is missing. */
@@ -189,6 +230,14 @@ const READ = {
     return start > end ? "The first day is after the last." : { start, end };
   },
 };
+
+function readForm(form, fields) {
+  const isText = fields[0] === AS_JSON;
+  const read = readFields(form, (typed) =>
+    isText ? argsOfText({}, AS_JSON.text, typed[0]) : argsOf(fields, typed),
+  );
+  return read ? { answers: read.args } : "Correct the fields above.";
+}
 
 function dateProblem(date, { minDate, maxDate }) {
   if (!isDate(date)) return "Enter a whole date.";

@@ -7,6 +7,7 @@ import { inJson } from "./bounds.js";
 import { componentText, inline, quoted } from "./component-text.js";
 import { resolvedOf } from "./components.js";
 import { isDrawn, RENDER, SELECT } from "./parts.js";
+import { answersWords } from "./selection.js";
 import { CUT_OFF } from "./sentences.js";
 
 /**
@@ -69,8 +70,9 @@ function component(call) {
 }
 
 function question({ args, state, result }) {
-  const { value, values, date, start, end, cancelled } = result ?? {};
-  const chosen = values ?? [value ?? date ?? (start && `${start} to ${end}`)];
+  const { value, values, date, start, end, answers, cancelled } = result ?? {};
+  const filled = answers && answersWords(answers, args?.fields);
+  const chosen = values ?? [value ?? date ?? filled ?? (start && `${start} to ${end}`)];
   const isAnswered = state === "result" && !cancelled;
   const answer = isAnswered
     ? chosen

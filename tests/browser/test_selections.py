@@ -28,6 +28,19 @@ MULTIPLE = {
 }
 DATE = {"kind": "date", "prompt": "Which day?", "min_date": "2024-01-10", "max_date": "2024-01-20"}
 RANGE = {"kind": "date_range", "prompt": "Which days?"}
+FORM = {
+    "kind": "form",
+    "prompt": "Who comes?",
+    "fields": {
+        "type": "object",
+        "properties": {
+            "name": {"type": "string", "title": "Your name"},
+            "guests": {"type": "integer", "minimum": 0, "default": 1},
+            "menu": {"enum": ["fish", "none"]},
+        },
+        "required": ["name"],
+    },
+}
 KINDS: dict[str, dict[str, Any]] = {
     "single": SINGLE,
     "multiple": MULTIPLE,
@@ -53,6 +66,24 @@ async def answer(visit: Visit, form: Locator) -> None:
 def received(endpoint: StrictEndpoint) -> Any:
     """What the model was told last."""
     return json.loads(endpoint.requests[-1]["messages"][-1]["content"])
+
+
+@both_looks
+async def test_a_form_is_filled_in_and_locks(
+    scripted_visit: Visit, endpoint: StrictEndpoint
+) -> None:
+    form = await put(scripted_visit, endpoint, FORM)
+    await form.get_by_role("button", name="Answer").click()
+    await expect(form.get_by_text("A value is needed.")).to_be_visible()
+    await form.get_by_label("Your name").fill("Ada")
+    await form.get_by_label("guests").fill("2")
+    await form.get_by_label("menu").select_option(label="fish")
+    endpoint.script(text_reply("Welcome."))
+    await answer(scripted_visit, form)
+    await expect(scripted_visit.reply).to_contain_text(
+        "Who comes? Your name: Ada, guests: 2, menu: fish"
+    )
+    assert received(endpoint) == {"answers": {"name": "Ada", "guests": 2, "menu": "fish"}}
 
 
 @both_looks

@@ -176,6 +176,7 @@ table(
     [{ result: { values: [] } }, "> Which?: nothing"],
     [{ result: { date: "2024-01-15" } }, "> Which?: 2024-01-15"],
     [{ result: { start: "2024-01-15", end: "2024-01-16" } }, "> Which?: 2024-01-15 to 2024-01-16"],
+    [{ result: { answers: { a: 1, b: "x*" } } }, String.raw`> Which?: a: 1, b: x\*`],
     [{ result: { cancelled: true } }, "> Which?: not answered"],
     [{ state: "pending" }, "> Which?: not answered"],
   ],

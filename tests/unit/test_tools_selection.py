@@ -11,6 +11,18 @@ SINGLE = {"kind": "single", "prompt": "Which?", "options": OPTIONS}
 MULTIPLE = {"kind": "multiple", "prompt": "Which?", "options": OPTIONS}
 DATE = {"kind": "date", "prompt": "When?"}
 RANGE = {"kind": "date_range", "prompt": "When?"}
+FORM = {
+    "kind": "form",
+    "prompt": "Who comes?",
+    "fields": {
+        "type": "object",
+        "properties": {
+            "name": {"type": "string", "title": "Name"},
+            "guests": {"type": "integer", "minimum": 0},
+        },
+        "required": ["name"],
+    },
+}
 JUNE = {"min_date": "2025-06-01", "max_date": "2025-06-30"}
 
 
@@ -50,6 +62,7 @@ def test_a_selection_waits_for_the_browser() -> None:
         {**RANGE, **JUNE, "default": "2025-06-01"},
         {**DATE, "min_date": "2025-06-01", "max_date": "2025-06-01"},
         {**DATE, "default": "2024-02-29"},
+        FORM,
     ],
 )
 def test_a_sound_question_is_kept_as_it_is(args: dict[str, Any]) -> None:
@@ -208,3 +221,31 @@ def test_a_refusal_names_only_a_few_of_many_options() -> None:
     with pytest.raises(ValueError, match=r"\.$") as refused:
         check(args, 0)
     assert len(str(refused.value)) < 1000
+
+
+@pytest.mark.parametrize("answers", [{"name": "Ada"}, {"name": "Ada", "guests": 2}])
+def test_the_answers_of_a_form_fit_its_fields(answers: dict[str, Any]) -> None:
+    assert check(FORM, {"answers": answers}) == {"answers": answers}
+    assert check(FORM, {"cancelled": True}) == {"cancelled": True}
+
+
+@pytest.mark.parametrize(
+    "answer", [{"answers": {}}, {"answers": {"name": "Ada", "guests": -1}}, {"name": "Ada"}, "Ada"]
+)
+def test_answers_that_do_not_fit_the_fields_are_refused(answer: Any) -> None:
+    with pytest.raises(ValueError, match="does not fit the question"):
+        check(FORM, answer)
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        (None, "fields: Field required for kind 'form'"),
+        ({"type": "object"}, "fields: should have properties"),
+        ({"properties": {"a": {"type": "string"}}}, "fields: it must be the JSON Schema of an obj"),
+        ({"type": "object", "properties": {"a": {"type": "text"}}}, "fields: #/properties/a/type"),
+    ],
+)
+def test_a_form_needs_a_schema_of_its_fields(fields: Any, said: str) -> None:
+    args = {"kind": "form", "prompt": "?", **({} if fields is None else {"fields": fields})}
+    assert refusal(args).startswith(said)
