@@ -76,9 +76,14 @@ const isOpen = ({ state }) => state === "writing" || state === "running";
 /** A place for a component while it is loaded. */
 const later = directive(
   class extends AsyncDirective {
+    /** @type {() => unknown} */
+    #view = () => nothing;
+
     /** @param {string} name @param {() => unknown} view */
     render(name, view) {
-      loaded(name).then(() => this.setValue(view()));
+      this.#view = view;
+      // By then the call may have failed, and its card stand here.
+      loaded(name).then(() => this.isConnected && this.setValue(this.#view()));
       return skeleton("", {});
     }
   },
