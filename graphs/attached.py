@@ -31,12 +31,14 @@ from langgraph.pregel import Pregel
 from langgraph.store.base import BaseStore
 from langgraph.types import Overwrite
 
+from turnstream.graphs import brought_tools
 from turnstream.graphs.app_context import STATE_KEYS
 from turnstream.graphs.approval_rules import refuse_gated_tools
 from turnstream.graphs.client_state import NOTHING, ClientState
 from turnstream.graphs.context import GraphContext
 from turnstream.graphs.factories import Factory, FactoryCall
 from turnstream.graphs.faults import GraphError
+from turnstream.graphs.graph_tools import tools_of
 from turnstream.graphs.result_view import ResultView, declared_results
 from turnstream.graphs.sibling_calls import keep_answers_apart
 
@@ -81,6 +83,8 @@ class AttachedGraph:
     context: GraphContext
     input_names: frozenset[str]
     """The keys of its input beside messages."""
+    tool_names: frozenset[str]
+    """The tools that it runs on the server."""
     results: ResultView
     """The part of its tools' results that clients see."""
     description: str | None = None
@@ -113,8 +117,14 @@ class AttachedGraph:
         return drawn
 
     @property
+    def client_tool_keys(self) -> frozenset[str]:
+        """The keys of its input that take tools of a client; none if its context takes them."""
+        takes_keys = not self.context.is_ours
+        return self.input_names & brought_tools.KEYS if takes_keys else frozenset()
+
+    @property
     def takes_client_tools(self) -> bool:
-        return self.context.is_ours
+        return self.context.is_ours or bool(self.client_tool_keys)
 
     @property
     def app_context_keys(self) -> frozenset[str]:
@@ -188,6 +198,7 @@ def attach(
         reducer,
         made,
         _input_names(graph),
+        frozenset(tools_of(graph)),
         results or declared_results(graph, {}),
     )
 

@@ -1,11 +1,13 @@
 """The dispositions of a history's calls: read from the messages, never from a tool's name again."""
 
 from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 
 from turnstream.graphs import stored
 from turnstream.graphs.answers import was_refused
+from turnstream.graphs.brought_tools import tools_in
 from turnstream.tools.contract import Disposition
 
 Answers = Mapping[str, ToolMessage]
@@ -13,6 +15,20 @@ Answers = Mapping[str, ToolMessage]
 
 Fallback = Callable[[AIMessage, str], Disposition]
 """The disposition of a call whose message does not carry it, by the tool's name."""
+
+
+def by_state(fallback: Fallback, values: Mapping[str, Any]) -> Fallback:
+    """Return a fallback for the state of a graph of one's own: a call that `fallback` takes for the
+    server's is the client's if the state has a tool of the client of that name."""
+    names = {tool["name"] for tool in tools_in(values)}
+    if not names:
+        return fallback
+
+    def of_name(message: AIMessage, name: str) -> Disposition:
+        expected = fallback(message, name)
+        return "client" if expected == "server" and name in names else expected
+
+    return of_name
 
 
 def of_message(message: AIMessage, answers: Answers, fallback: Fallback) -> dict[str, Disposition]:

@@ -2,7 +2,7 @@
 
 import hashlib
 import heapq
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Annotated, Any, NotRequired
@@ -11,6 +11,7 @@ from starlette.endpoints import HTTPEndpoint
 from starlette.responses import JSONResponse, Response
 from typing_extensions import TypedDict
 
+from turnstream.graphs.attached import AttachedGraph
 from turnstream.server.callers.rights import LimitExceeded
 from turnstream.server.formats import (
     DEFAULT,
@@ -41,7 +42,12 @@ from turnstream.server.runs.reader import LoggedRun
 from turnstream.server.storage.interfaces import StorageUnavailable, ThreadRunState
 from turnstream.server.turns.header import ThreadKey
 from turnstream.server.turns.problem_codes import BODY_FIELDS, START, STORAGE, VERSION, pick
-from turnstream.server.turns.requests import AttachRequest, IdempotencyKey, InvalidRequest
+from turnstream.server.turns.requests import (
+    AttachRequest,
+    IdempotencyKey,
+    InvalidRequest,
+    TurnRequest,
+)
 
 MAX_KEY_CHARS = 255
 IGNORED, MAX_IGNORED, MAX_IGNORED_CHARS = "X-Turnstream-Ignored", 20, 48
@@ -175,13 +181,11 @@ class Chat(HTTPEndpoint):
             run = await state["runs"].start_or_queue(
                 principal(request), turn.request, turn.wire_format.name, key
             )
+            ignored = ignored_header([*turn.ignored, *await _ignored_by_graph(request, turn, run)])
             if isinstance(run, QueuedRun):
                 if detached:
                     return _accepted_later(run, ignored)
                 return stream_queued(request, run, turn.wire_format, turn.view, headers=ignored)
-            graph = state["graphs"].checkpoints(run.header.graph).attached
-            if turn.request.app_context and not graph.takes_app_context:
-                ignored = ignored_header([*turn.ignored, "context"])
             if not detached:
                 with stream_refusals(run):
                     return await stream_run(
@@ -267,6 +271,29 @@ class ChatStop(HTTPEndpoint):
             "state": entry.run_state,
         }
         return JSONResponse(stopped)
+
+
+async def _ignored_by_graph(
+    request: ApiRequest, turn: PostedTurn, run: LoggedRun | QueuedRun
+) -> Sequence[str]:
+    """Name what a turn brings and the graph of its run does not take."""
+    asked, graphs = turn.request, request.state["graphs"]
+    if isinstance(asked, AttachRequest) or not (asked.client_tools or asked.app_context):
+        return ()
+    if isinstance(run, LoggedRun):
+        name: str | None = run.header.graph
+    else:
+        entry = await request.state["store"].get(run.key)
+        name = graphs.name_of(entry) if entry else asked.graph
+    return [*ignored_by(graphs.checkpoints(name).attached, asked)]
+
+
+def ignored_by(graph: AttachedGraph, request: TurnRequest) -> Iterator[str]:
+    """Yield the names of what a request brings and its graph does not take."""
+    if request.app_context and not graph.takes_app_context:
+        yield "context"
+    if request.client_tools and not graph.takes_client_tools:
+        yield "tools"
 
 
 def ignored_header(names: Iterable[str]) -> dict[str, str]:

@@ -16,7 +16,7 @@ from langgraph.types import Command, StateSnapshot
 
 from turnstream.graphs.attached import ENTRY, AttachedGraph, Graph, RunFactory
 from turnstream.graphs.context import TurnContext
-from turnstream.graphs.dispositions import Fallback, all_carry, of_history
+from turnstream.graphs.dispositions import Fallback, all_carry, by_state, of_history
 from turnstream.graphs.factories import AUTH_USER
 from turnstream.server.callers.rights import Rights
 from turnstream.server.runs.branches import BranchPoint
@@ -89,7 +89,10 @@ class Checkpoints:
         messages, carried = await beside_loop(length, partial(self._messages, value))
         kept = {} if carried else await self._store.dispositions(key)
         fronts = await self._fronts(key, messages)
-        dispositions = partial(of_history, with_fronts(messages, fronts), kept, self._fallback)
+        keys = self.attached.client_tool_keys
+        brought = {key: snapshot.values[key] for key in keys & snapshot.values.keys()}
+        fallback = by_state(self._fallback, brought)
+        dispositions = partial(of_history, with_fronts(messages, fronts), kept, fallback)
         client_state = self.attached.client_state
         interrupts: tuple[Interrupt, ...] = ()
         takes_bare = False
@@ -107,6 +110,7 @@ class Checkpoints:
             graph_state=client_state.shown(snapshot.values) if client_state.names else None,
             spoiled=spoiled,
             fronts=fronts,
+            brought=brought,
         )
 
     async def _fronts(self, key: ThreadKey, messages: Sequence[AnyMessage]) -> Fronts:

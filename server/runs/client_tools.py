@@ -1,9 +1,24 @@
-"""The UI tools that a client brings along for one run."""
+"""The UI tools that a client brings along for one run.
 
-from collections.abc import Sequence
+The built-in graph has them in its context. A graph of one's own has them in its state, where they
+stay for the runs of the turn that bring none: a `continue`, answers, decisions.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from turnstream.server.turns.requests import MAX_CLIENT_TOOLS, ClientTool, InvalidRequest
+from langgraph.types import Command
+
+from turnstream.graphs import brought_tools
+from turnstream.graphs.attached import AttachedGraph
+from turnstream.server.runs.plan import Plan
+from turnstream.server.turns.requests import (
+    MAX_CLIENT_TOOLS,
+    ClientTool,
+    InvalidRequest,
+    TurnRequest,
+)
 from turnstream.tools.catalogue import Catalogue
 from turnstream.tools.contract import ResultLookup, UITool
 from turnstream.tools.schemas import (
@@ -23,9 +38,11 @@ RUN_STEPS = 5 * CHECKING_STEPS
 """For checking all calls of a run: a model can make many small ones."""
 
 
-def as_ui_tools(tools: Sequence[ClientTool], catalogue: Catalogue) -> tuple[UITool, ...]:
+def as_ui_tools(
+    tools: Sequence[ClientTool], catalogue: Catalogue, own: Collection[str] = ()
+) -> tuple[UITool, ...]:
     """Tools that wait for the client. A UI tool of the catalogue takes precedence over one of the
-    same name.
+    same name. `own` are the tools that a graph of one's own runs.
 
     Raises InvalidRequest: 409 for the name of a real tool, 422 for a schema that cannot be
     used.
@@ -40,19 +57,52 @@ def as_ui_tools(tools: Sequence[ClientTool], catalogue: Catalogue) -> tuple[UITo
     reading, checking = Budget(READING_STEPS), Budget(RUN_STEPS)
     made = []
     for tool in tools:
-        if tool.name in catalogue.real_by_name:
+        if tool.name in catalogue.real_by_name or tool.name in own:
             raise InvalidRequest(
                 "tool_name_taken",
                 f"{tool.name!r} is a tool that runs on the server; give yours another name.",
                 409,
             )
         try:
-            made.append(_ui_tool(tool, accept(tool.parameters, reading), checking))
+            brought = _ui_tool(tool, accept(tool.parameters, reading), checking)
         except SchemaFault as error:
             raise InvalidRequest(
                 "invalid_tool", f"The parameters of {tool.name!r} cannot be used: {error}."
             ) from None
-    return tuple(tool for tool in made if tool.name not in catalogue.ui_by_name)
+        made.append(catalogue.ui_by_name.get(tool.name, brought))
+    return tuple(made)
+
+
+def with_client_tools(
+    tools: Sequence[UITool], request: TurnRequest, plan: Plan, graph: AttachedGraph
+) -> tuple[tuple[UITool, ...], TurnRequest, Plan]:
+    """Return the client's tools of a run, and request and plan that put them into the state of a
+    graph of one's own. Without tools a message clears what the message before it brought."""
+    keys, values = graph.client_tool_keys, request.values
+    if not (keys and plan.runs_graph):
+        return (*tools,), request, plan
+    given, kept = brought_tools.as_state(tools), brought_tools.tools_in(plan.before.brought)
+    begins = bool(request.message or request.branch or request.is_input_alone)
+    if not begins and (not given or given == kept):
+        return tuple(map(_kept, kept)), request, plan
+    if begins and not (given or kept):
+        return (), request, plan
+    beside = values.input if begins else plan.before.brought
+    filled = brought_tools.filled(given, keys, beside)
+    if plan.new is None:
+        resume = replace(plan.resume or Command(), update=filled)
+        return (*tools,), request, replace(plan, resume=resume)
+    values = replace(values, input={**values.input, **filled})
+    return (*tools,), replace(request, values=values), plan
+
+
+def _kept(tool: Mapping[str, Any]) -> UITool:
+    """A tool that the state has: the graph checks the arguments of its calls."""
+    return UITool(tool["name"], tool["description"], tool["parameters"], _as_it_is, _as_it_is)
+
+
+def _as_it_is(args_or_answer: Any, _results: Any) -> Any:
+    return args_or_answer
 
 
 def _ui_tool(tool: ClientTool, schema: ToolSchema, run: Budget) -> UITool:

@@ -12,8 +12,8 @@ from turnstream.server.turns.requests import InvalidRequest, TurnRequest
 def check_values(request: TurnRequest, graph: AttachedGraph, allowed: Collection[str]) -> None:
     """Raises InvalidRequest for a name that the graph does not have or a client may not set, for a
     context that cannot be made, for input beside an answer, for a node that there is not, and for
-    tools that the graph does not take."""
-    if request.client_tools and not graph.takes_client_tools:
+    tools that the graph does not take and the client cannot do without."""
+    if request.needs_tools and not graph.takes_client_tools:
         raise InvalidRequest(
             "client_tools_not_supported",
             "The graph of this server takes no tools of a client; send none.",

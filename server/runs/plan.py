@@ -77,7 +77,8 @@ class Plan:
     point: BranchPoint | None = None
     """The run begins a new branch here."""
     resume: Command[Any] | None = None
-    """The answers to interrupts: the graph goes on from where it stopped to ask."""
+    """The answers to interrupts, and values for the state: the graph goes on from where it
+    stopped."""
     discarded: tuple[str, ...] = ()
     """The interrupts that the request goes past."""
     branching: Branching | None = None

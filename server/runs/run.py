@@ -189,7 +189,7 @@ class Run:
             await self._checkpoints.add(key, plan.new or ())
             await self._open_log(writes)
             return
-        if plan.resume:
+        if plan.resume and plan.resume.resume is not None:
             await self._checkpoints.forget_bare_answer(key)
         if self._checkpoints.substeps_bytes and plan.after.pending and self.translator.substeps:
             pending = [id for id in plan.after.pending if id]

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 from langchain_core.messages import AnyMessage, ToolCall
 
@@ -40,6 +41,8 @@ class ThreadState:
     """True if a task that has finished wrote what the state does not take."""
     fronts: Fronts = field(default_factory=dict)
     """The messages that the graph has removed, and that people still see."""
+    brought: Mapping[str, Any] = field(default_factory=dict)
+    """The keys of a graph of one's own that hold tools of a client, as they are."""
 
     @cached_property
     def shown(self) -> Sequence[AnyMessage]:

@@ -4,7 +4,6 @@ from collections.abc import Collection, Sequence
 from difflib import get_close_matches
 
 from turnstream.graphs.attached import AttachedGraph
-from turnstream.graphs.graph_tools import tools_of
 from turnstream.server.callers.rights import Rights
 from turnstream.server.storage.interfaces import ThreadEntry
 from turnstream.server.turns.requests import InvalidRequest, TurnRequest
@@ -54,5 +53,5 @@ def check_choice(
 def known_tools(graph: AttachedGraph, catalogue: Catalogue) -> Collection[str]:
     """The names of the tools that a graph can call on the server, and of our UI tools where it has
     them."""
-    ours = {*catalogue.real_by_name, *catalogue.ui_by_name} if graph.takes_client_tools else set()
-    return ours if graph.is_built_in else {*ours, *tools_of(graph.graph)}
+    ours = {*catalogue.real_by_name, *catalogue.ui_by_name} if graph.context.is_ours else set()
+    return ours if graph.is_built_in else {*ours, *graph.tool_names}

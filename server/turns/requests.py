@@ -212,6 +212,8 @@ class TurnRequest:
     version: str | None = None
     """The same by the version of a turn, whose branch it is. None: whatever the thread shows."""
     client_tools: tuple[ClientTool, ...] = ()
+    needs_tools: bool = False
+    """Refuse the request if the graph takes no tools of a client, rather than run it without."""
     app_context: tuple[AppContext, ...] = ()
     values: GraphValues = NO_VALUES
     options: RunOptions = NO_OPTIONS

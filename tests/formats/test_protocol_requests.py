@@ -107,7 +107,11 @@ NATIVE: list[tuple[dict[str, Any], PostedTurn]] = [
     ),
     (
         {"message": "Hi", "client_tools": [{"name": "pick-day", "parameters": SCHEMA}]},
-        native(message=said("Hi"), client_tools=(ClientTool("pick-day", "", SCHEMA),)),
+        native(
+            message=said("Hi"),
+            client_tools=(ClientTool("pick-day", "", SCHEMA),),
+            needs_tools=True,
+        ),
     ),
     (
         {"message": "Hi", "thread_id": None, "edit": None, "client_tools": None},

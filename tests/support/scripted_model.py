@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, Self
 
 from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
@@ -57,7 +57,7 @@ class ScriptedModel(BaseChatModel):
     _prompts: list[list[BaseMessage]] = PrivateAttr(default_factory=list)
 
     @classmethod
-    def of(cls, *scripts: Script) -> "ScriptedModel":
+    def of(cls, *scripts: Script) -> Self:
         model = cls()
         model._scripts = list(scripts)
         return model

@@ -8,6 +8,10 @@ app makes up to close a call is passed over, and the message beside it closes th
 an object, or a bare string, which is the user's. `role` may stand for `type`, with OpenAI's names.
 Messages of the model are read only for their ids.
 
+`tools` of `input` are the tools of the client, as clients of LangGraph and AG-UI send them, if they
+are a list of objects with names, or of OpenAI's functions; anything else is a value of the graph's
+input.
+
 `if_not_exists` is `must_exist` of other bodies; without it a thread is begun, where LangGraph's own
 server refuses. `based_on` is ours: of all keys, `metadata` is where clients may put theirs. What
 would change what the run does is refused.
@@ -48,11 +52,19 @@ from turnstream.server.formats.langchain_messages import Json
 from turnstream.server.formats.langgraph import snapshot
 from turnstream.server.formats.langgraph.options import refused
 from turnstream.server.formats.langgraph.stream import ALL_MODES, other_modes, wanted_modes
-from turnstream.server.formats.tool_fields import CallId, value_of
+from turnstream.server.formats.tool_fields import (
+    CallId,
+    NamedTool,
+    Parameters,
+    ToolList,
+    listed_tools,
+    value_of,
+)
 from turnstream.server.turns.messages import ToolCall
 from turnstream.server.turns.requests import (
     ApprovalAnswer,
     Branch,
+    ClientTool,
     GraphValues,
     InvalidRequest,
     OnBusy,
@@ -144,6 +156,14 @@ class HumanMessage(Fields):
         content.Content, content.Said(content.TextPart, ImageUrlBlock, ImageBlock, text=True)
     ]
     id: fields.NewMessageId | None = None
+
+
+class InputTool(NamedTool):
+    parameters: Parameters = Field({"type": "object", "properties": {}})
+
+
+class InputTools(Fields):
+    tools: ToolList[InputTool]
 
 
 class CallAnswer(Fields):
@@ -318,9 +338,12 @@ def parse(body: Any, limits: BodyLimits, model: type[RunBody] = RunBody) -> Subm
     messages = input_messages((asked.input or {}).get("messages"), limits)
     limit = asked.config.recursion_limit if asked.config else None
     before, after = _nodes(asked.interrupt_before), _nodes(asked.interrupt_after)
+    tools, further = _with_tools(asked.input or {}, limits)
+    given = {"context": asked.context, "configurable": _own(own), "input": further}
     request = TurnRequest(
         answers_are_copies=True,
-        values=_values(asked, own, limits),
+        client_tools=tools,
+        values=read(Values, given, limits).graph_values,
         options=RunOptions(before, after, limit),
         resume=None if resume is None else Resume(resume),
         on_busy=_ON_BUSY[asked.multitask_strategy or "enqueue"],
@@ -393,10 +416,25 @@ def new_message(
     return UserMessage(together.content, said[-1].id)
 
 
-def _values(asked: RunBody, configurable: Mapping[str, Any], limits: BodyLimits) -> GraphValues:
-    further = {name: value for name, value in (asked.input or {}).items() if name != "messages"}
-    given = {"context": asked.context, "configurable": _own(configurable), "input": further}
-    return read(Values, given, limits).graph_values
+def _with_tools(
+    given: Mapping[str, Any], limits: BodyLimits
+) -> tuple[tuple[ClientTool, ...], dict[str, Any]]:
+    """Return the tools of the client in `input`, and its other values beside the messages. Raises
+    InvalidRequest."""
+    further = {name: value for name, value in given.items() if name != "messages"}
+    listed = further.get("tools")
+    if not (isinstance(listed, list) and all(map(_is_tool, listed))):
+        return (), further
+    del further["tools"]
+    functions = [one if "name" in one else one["function"] for one in listed]
+    return listed_tools(read(InputTools, {"tools": functions}, limits, "input").tools), further
+
+
+def _is_tool(value: Any) -> bool:
+    match value:
+        case {"name": str()} | {"function": {"name": str()}}:
+            return True
+    return False
 
 
 def _nodes(named: Any) -> Any:

@@ -125,6 +125,7 @@ def parse(body: Mapping[str, Any], limits: BodyLimits) -> Parsed:
         continue_=bool(asked.goes_on),
         branch=branch,
         client_tools=tool_fields.listed_tools(asked.client_tools),
+        needs_tools=bool(asked.client_tools),
     )
     return Parsed(request)
 

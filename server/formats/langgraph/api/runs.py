@@ -336,7 +336,7 @@ async def _asked_on(request: ApiRequest, asked: "Submission", thread_id: str | N
     from turnstream.server.formats.langgraph.body import turn_request
 
     asked, assistant = await _of_assistant(request, asked)
-    asked = _known_nodes(request, asked, assistant.graph)
+    asked = _without_effect(request, asked, assistant.graph)
     asked = replace(asked, request=replace(asked.request, record=_record(asked, assistant)))
     if thread_id is None:
         turn = turn_request(asked, SavedThread(new_thread_id(), (), ()), assistant.graph)
@@ -361,12 +361,12 @@ def _record(asked: "Submission", assistant: FoundAssistant) -> RunRecord | None:
     return RunRecord(assistant.id, metadata)
 
 
-def _known_nodes(request: ApiRequest, asked: "Submission", graph: str) -> "Submission":
-    """Note the nodes to stop at that the graph does not have, which have no effect."""
+def _without_effect(request: ApiRequest, asked: "Submission", graph: str) -> "Submission":
+    """Note what has no effect with this graph: nodes to stop at that it does not have, and tools
+    that it does not take."""
     options = asked.request.options
-    if not options.has_breakpoints:
-        return asked
-    nodes = request.state["graphs"].by_name[graph].attached.node_names
+    attached = request.state["graphs"].by_name[graph].attached
+    nodes = attached.node_names
     named = {
         "interrupt_before": options.interrupt_before,
         "interrupt_after": options.interrupt_after,
@@ -377,6 +377,7 @@ def _known_nodes(request: ApiRequest, asked: "Submission", graph: str) -> "Submi
         for node in (of_key if of_key != "*" else ())
         if node not in nodes
     ]
+    unknown += chat.ignored_by(attached, asked.request)
     return replace(asked, ignored=[*asked.ignored, *unknown])
 
 

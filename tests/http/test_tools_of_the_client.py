@@ -1,0 +1,127 @@
+"""Tools that a client brings along for a graph of one's own, in the format of each client."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.endpoint import StrictEndpoint, call_reply, text_reply
+from tests.support.serving import endpoint_settings, serving
+
+Json = dict[str, Any]
+THREAD = "thread-1"
+IGNORED = "x-turnstream-ignored"
+SCHEMA = {"type": "object", "properties": {"of": {"type": "string"}}}
+PICK = {"name": "pick_colour", "description": "The user picks.", "parameters": SCHEMA}
+BY_NAME = {"pick_colour": {"description": "The user picks.", "parameters": SCHEMA}}
+ANSWER = {"toolCallId": "call_1", "content": '"green"', "role": "tool", "id": "t1"}
+
+
+def parts(id: str) -> Json:
+    return {"id": id, "role": "user", "parts": [{"type": "text", "text": "Paint"}]}
+
+
+def commands(*items: Json, **fields: Any) -> Json:
+    return {"commands": [*items], "state": {"thread_id": THREAD, "messages": []}, **fields}
+
+
+def run(*messages: Json, **fields: Any) -> Json:
+    return {"assistant_id": "agent", "input": {"messages": [*messages], **fields}}
+
+
+RUNS = f"/langgraph/threads/{THREAD}/runs/stream"
+CALLED = {
+    "type": "tool-pick_colour",
+    "toolCallId": "call_1",
+    "state": "output-available",
+    "input": {"of": "tea"},
+    "output": "green",
+}
+SAID: Json = {"id": "u1", "role": "user", "content": "Paint"}
+FORMATS: dict[str, tuple[str, Json, Json]] = {
+    "native": (
+        "/chat",
+        {"thread_id": THREAD, "message": "Paint", "client_tools": [PICK]},
+        {"thread_id": THREAD, "tool_results": [{"tool_call_id": "call_1", "result": "green"}]},
+    ),
+    "assistant-transport": (
+        "/chat",
+        commands({"type": "add-message", "message": parts("u1")}, tools=BY_NAME),
+        commands(
+            {"type": "add-tool-result", "toolCallId": "call_1", "toolName": "pick_colour"}
+            | {"result": "green", "isError": False},
+            tools=BY_NAME,
+        ),
+    ),
+    "AI SDK": (
+        "/chat",
+        {"id": THREAD, "messages": [parts("u1")], "tools": BY_NAME},
+        {
+            "id": THREAD,
+            "messages": [parts("u1"), {"id": "u1.a", "role": "assistant", "parts": [CALLED]}],
+            "tools": BY_NAME,
+        },
+    ),
+    "AG-UI": (
+        "/ag-ui",
+        {"threadId": THREAD, "messages": [SAID], "tools": [PICK]},
+        {"threadId": THREAD, "messages": [SAID, ANSWER], "tools": [PICK]},
+    ),
+    "LangGraph": (
+        RUNS,
+        run({"type": "human", "content": "Paint"}, tools=[{"type": "function", "function": PICK}]),
+        run({"type": "tool", "tool_call_id": "call_1", "content": '"green"'}, tools=[PICK]),
+    ),
+}
+formats = pytest.mark.parametrize(("path", "asks", "answers"), FORMATS.values(), ids=[*FORMATS])
+
+
+def project(folder: Path, graph: str) -> Path:
+    """A project of one graph, `agent`, a function of `tests.support.offered_tools`."""
+    (folder / "agent.py").write_text(
+        f"from tests.support.offered_tools import {graph} as agent\n", encoding="utf-8"
+    )
+    path = folder / "langgraph.json"
+    path.write_text(json.dumps({"dependencies": ["."], "graphs": {"agent": "./agent.py:agent"}}))
+    return path
+
+
+@formats
+async def test_each_client_offers_its_tools_to_an_agent_and_answers_their_calls(
+    path: str, asks: Json, answers: Json, tmp_path: Path, endpoint: StrictEndpoint
+) -> None:
+    endpoint.script(call_reply(("pick_colour", '{"of":"tea"}'), ids=("call_1",)), text_reply("Ah."))
+    own = endpoint_settings(tmp_path / "t.db", endpoint, graph=str(project(tmp_path, "agent")))
+    async with serving(own) as client:
+        answer = await client.http.post(path, json=asks)
+        assert answer.status_code == 200, answer.text
+        assert "tools" not in answer.headers.get(IGNORED, "")
+        assert [one["tool_name"] for one in (await client.thread(THREAD))["pending"]] == [
+            "pick_colour"
+        ]
+        assert (await client.http.post(path, json=answers)).status_code == 200
+        (part, text) = (await client.thread(THREAD))["messages"][-1]["parts"]
+        assert (part["result"], text["text"]) == ("green", "Ah.")
+    offered = [{one["function"]["name"] for one in asked["tools"]} for asked in endpoint.requests]
+    assert offered == [{"weather", "pick_colour"}] * 2
+    assert endpoint.requests[0]["tools"][-1]["function"] == PICK
+
+
+@formats
+async def test_a_graph_without_a_place_for_them_is_served_and_says_so(
+    path: str, asks: Json, answers: Json, tmp_path: Path, endpoint: StrictEndpoint
+) -> None:
+    del answers
+    own = endpoint_settings(tmp_path / "t.db", endpoint, graph=str(project(tmp_path, "bare")))
+    async with serving(own) as client:
+        answer = await client.http.post(path, json=asks)
+        if path == "/chat" and "client_tools" in asks:
+            assert (answer.status_code, answer.json()["code"]) == (
+                422,
+                "client_tools_not_supported",
+            )
+            return
+        assert answer.status_code == 200, answer.text
+        assert "tools" in answer.headers[IGNORED].split(", ")
+    assert [one["function"]["name"] for one in endpoint.requests[0]["tools"]] == ["weather"]
