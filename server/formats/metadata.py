@@ -81,14 +81,19 @@ def place_json(node: str | None, namespace: Sequence[str]) -> Json:
 
 
 def interrupt_json(interrupt: chunks.Interrupt) -> Json:
-    """`{"id", "value"?, "node", "namespace"?, "response_schema"?, "approvals"?}`; a breakpoint has
-    no value. `approvals`: `[{"tool_call_id", "approval"}]`, the calls that it asks to approve."""
+    """`{"id", "value"?, "node", "namespace"?, "response_schema"?, "approvals"?,
+    "tool_call_id"?}`; a breakpoint has no value. `approvals`: `[{"tool_call_id", "approval"}]`, the
+    calls that it asks to approve; `tool_call_id`: the call that it asks the client to run."""
     asked = [_about(id, question) for id, question in interrupt.approvals.items()]
     return {
         "id": interrupt.id,
         **({} if interrupt.is_breakpoint else {"value": interrupt.value}),
         **place_json(interrupt.node, interrupt.namespace),
-        **given(response_schema=interrupt.response_schema, approvals=asked or None),
+        **given(
+            response_schema=interrupt.response_schema,
+            approvals=asked or None,
+            tool_call_id=interrupt.client_call,
+        ),
     }
 
 

@@ -57,6 +57,7 @@ INTERRUPT = record(
         "namespace": list_of(TEXT),
         "response_schema": OBJECT,
         "approvals": list_of(record(tool_call_id=TEXT, approval=APPROVAL)),
+        "tool_call_id": TEXT,
     },
     id=TEXT,
     node=TEXT,

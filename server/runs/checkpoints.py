@@ -21,6 +21,7 @@ from turnstream.graphs.factories import AUTH_USER
 from turnstream.server.callers.rights import Rights
 from turnstream.server.runs.branches import BranchPoint
 from turnstream.server.runs.graph_user import as_caller
+from turnstream.server.runs.headless_calls import to_clients
 from turnstream.server.runs.interrupts import asked, breakpoints, takes_bare_answer
 from turnstream.server.runs.saver import Checkpointer, Writes, forget_bare_answer, put_beginning
 from turnstream.server.runs.shortening import NO_FRONTS, Fronts, Removed, fronts_of, with_fronts
@@ -100,7 +101,7 @@ class Checkpoints:
             interrupts, takes_bare = await self._asked(key, snapshot, waits=waits)
         return ThreadState(
             messages=messages,
-            dispositions=await beside_loop(length, dispositions),
+            dispositions={**await beside_loop(length, dispositions), **to_clients(interrupts)},
             # Not `next`: that is empty when all tasks have finished and no step has stored it.
             unfinished=bool(snapshot.tasks),
             checkpoint_id=snapshot.config["configurable"].get("checkpoint_id"),

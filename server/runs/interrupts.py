@@ -11,6 +11,7 @@ from langgraph.types import Interrupt as GraphInterrupt
 from pydantic_core import to_jsonable_python
 
 from turnstream.graphs.sibling_calls import is_asked_by_its_task
+from turnstream.server.runs.headless_calls import headless_call
 from turnstream.server.runs.reviewed_calls import reviewed_calls
 from turnstream.server.turns.chunks import Interrupt
 from turnstream.server.turns.requests import InvalidRequest, Resume, TurnRequest
@@ -45,7 +46,8 @@ def _interrupt(
     value, schema = _json(interrupt.value), interrupt.response_schema
     schema = _json(schema) if isinstance(schema, dict) else None
     calls = reviewed_calls(value, schema, messages)
-    return Interrupt(interrupt.id, value, node, namespace, schema, calls)
+    to_run = headless_call(value, messages)
+    return Interrupt(interrupt.id, value, node, namespace, schema, calls, to_run)
 
 
 def breakpoints(snapshot: StateSnapshot) -> tuple[Interrupt, ...]:

@@ -11,6 +11,7 @@ from turnstream.server.runs.approvals import Decider
 from turnstream.server.runs.branches import BranchPoint, branch_point, with_answers
 from turnstream.server.runs.checkpoints import Checkpoints
 from turnstream.server.runs.first_words import changed_words
+from turnstream.server.runs.headless_calls import answering
 from turnstream.server.runs.interrupts import check_goes_past
 from turnstream.server.runs.plan import Plan, plan, plan_update
 from turnstream.server.runs.review_answers import resuming
@@ -40,8 +41,10 @@ async def prepare(
     state = await checkpoints.load(key) if request.thread_id else checkpoints.new_thread()
     await beside_loop(len(state.messages), partial(_check_size, state, max_bytes))
     request = await _of_version(request, key, state, versions)
+    interrupts = state.interrupts if request.head is None else ()
+    request = answering(request, interrupts)
     if request.approvals or not request.resume:
-        request = resuming(request, state.interrupts if request.head is None else ())
+        request = resuming(request, interrupts)
     if not (request.resume or request.update):
         check_goes_past(request, state.interrupts)
     base = state.checkpoint_id

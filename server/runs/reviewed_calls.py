@@ -28,14 +28,15 @@ def reviewed_calls(value: Any, schema: Any, messages: Sequence[AnyMessage]) -> t
     something else. They are open calls of the thread's last step. `schema`: of the answer."""
     match value:
         case {"type": "tool_approval", "tool_call_id": str(id)} if _takes_approval(schema):
-            return (id,) if any(call["id"] == id for call in _open_calls(messages)) else ()
+            return (id,) if any(call["id"] == id for call in open_calls(messages)) else ()
         case {"action_requests": [_, *_] as actions}:
             if all("approve" in _allowed(value, action) for action in actions):
-                return _matched(actions, _open_calls(messages))
+                return _matched(actions, open_calls(messages))
     return ()
 
 
-def _open_calls(messages: Sequence[AnyMessage]) -> list[ToolCall]:
+def open_calls(messages: Sequence[AnyMessage]) -> list[ToolCall]:
+    """The calls of the last step that have no answer, in order."""
     answered = {m.tool_call_id for m in messages if isinstance(m, ToolMessage)}
     last = next((m for m in reversed(messages) if isinstance(m, AIMessage)), None)
     return [call for call in last.tool_calls if call["id"] not in answered] if last else []

@@ -23,6 +23,7 @@ from turnstream.server.runs.checkpoints import Checkpoints
 from turnstream.server.runs.exits import contained_exits
 from turnstream.server.runs.failures import Failure, failure
 from turnstream.server.runs.finalize import Unfinished, finalize
+from turnstream.server.runs.headless_calls import to_clients
 from turnstream.server.runs.inspection import CALLS
 from turnstream.server.runs.kept_words import KeptWords
 from turnstream.server.runs.log_writer import LogWriter, Watch
@@ -366,6 +367,8 @@ class Run:
         if not self.translator.is_interrupted:
             return self.translator.finish()
         state = await self._checkpoints.load(self.start.key, waits=True)
+        if to_run := to_clients(state.interrupts):
+            await self._store.keep_dispositions(self.start.key, to_run)
         chunks = self.translator.reconcile(state.messages, at_rest=True)
         chunks += self._state.tell(state.graph_state)
         return chunks + self.translator.finish(state.interrupts)

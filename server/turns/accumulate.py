@@ -142,6 +142,7 @@ class Accumulator:
         if isinstance(chunk, Interrupt):
             for id, question in chunk.approvals.items():
                 self._settle(ToolApproval(id, question))
+            self._settle(chunk)
         elif self._of_substeps:
             self._settle(chunk)
         else:

@@ -210,6 +210,8 @@ class Interrupt:
     """The JSON Schema of an answer, if the graph gives one."""
     tool_call_ids: tuple[str, ...] = ()
     """The calls that it asks to approve, if it asks for that."""
+    client_call: str | None = None
+    """The call that it asks the client to run: the answer to the call is the answer to it."""
 
     @property
     def is_breakpoint(self) -> bool:

@@ -11,6 +11,7 @@ from turnstream.server.turns.chunks import (
     End,
     FilePart,
     FinishReason,
+    Interrupt,
     RunEnded,
     SourcePart,
     Timing,
@@ -142,13 +143,16 @@ def with_args(call: ToolCall, finish: ArgsFinish) -> ToolCall:
     return replace(call, args=finish.args, disposition=finish.disposition, approval=approval)
 
 
-CallChange = ToolSettled | ToolApproval
-"""A run's news of a call of an earlier run."""
+CallChange = ToolSettled | ToolApproval | Interrupt
+"""A run's news of a call of an earlier run; an interrupt may ask the client to run a call."""
 
 
 def settle_call(call: ToolCall, settled: CallChange) -> ToolCall:
-    """The call with its end or approval, if it is the call that is meant; else the call as it
-    is."""
+    """The call with its end or approval, or as the client's, if it is the call that is meant; else
+    the call as it is."""
+    if isinstance(settled, Interrupt):
+        is_meant = call.tool_call_id == settled.client_call
+        return replace(call, disposition="client") if is_meant else call
     if call.tool_call_id != settled.tool_call_id:
         return call
     if isinstance(settled, ToolApproval):

@@ -101,6 +101,11 @@ def accumulated(said: Iterable[str]) -> Json:
         if told.pop("open"):
             raise BadStreamError("a part is still open")
     _nest(message["parts"], under)
+    asked = [item["data"] for item in message["data"] if item["name"] == "interrupt"]
+    to_run = {one["tool_call_id"] for one in asked if "tool_call_id" in one}
+    for part in message["parts"]:
+        if part.get("toolCallId") in to_run:
+            part["disposition"] = "client"
     return _without_withdrawn(message)
 
 

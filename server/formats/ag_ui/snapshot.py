@@ -150,8 +150,12 @@ def open_interrupts(turns: Sequence[Turn], asked: Sequence[Interrupt]) -> list[d
     """The questions that the thread waits for; `asked` are the graph's open interrupts."""
     waiting = {id: call for id, call in calls_of(turns[-1:]).items() if call.awaits_approval}
     # Of an interrupt that asks to approve calls each call is a question of its own.
+    # A call that the client is to run is no question: it waits as those of the client's tools do.
     others = [
-        one for one in asked if not one.tool_call_ids or waiting.keys().isdisjoint(one.approvals)
+        one
+        for one in asked
+        if one.client_call is None
+        and (not one.tool_call_ids or waiting.keys().isdisjoint(one.approvals))
     ]
     return [*map(_approval, waiting.values()), *map(_interrupt, others)]
 

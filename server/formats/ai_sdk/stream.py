@@ -239,12 +239,18 @@ class UIMessageStreamEncoder:
 
     def _interrupt(self, chunk: chunks.Interrupt) -> list[Payload]:
         asked = self._earlier_asked_again()
+        if chunk.client_call is not None:
+            return [*asked, *(_to_run(chunk) if self._knows(chunk.client_call) else _data(chunk))]
         requests = [
             _approval_request(id, question)
             for id, question in chunk.approvals.items()
-            if id in self._earlier_calls or id in self._places.calls
+            if self._knows(id)
         ]
         return [*asked, *requests, *_data(chunk)]
+
+    def _knows(self, call_id: str) -> bool:
+        """Check that the message of the client has the call."""
+        return call_id in self._earlier_calls or call_id in self._places.calls
 
     def _earlier_asked_again(self) -> list[Payload]:
         """Calls of earlier runs that wait again."""
@@ -397,6 +403,14 @@ def _part_id(message_id: str, position: int) -> str:
 
 def _name(call: ToolCall) -> Payload:
     return {"toolCallId": call.tool_call_id, "toolName": call.tool_name}
+
+
+def _to_run(asked: chunks.Interrupt) -> list[Payload]:
+    """A call that the client is to run after all: until now it was the server's."""
+    call = asked.value.get("toolCall") or asked.value["tool_call"]
+    name = {"toolCallId": asked.client_call, "toolName": call["name"]}
+    known = {"input": call.get("args", {}), "providerExecuted": False}
+    return [{"type": "tool-input-available", **name, **known}]
 
 
 def _input_start(call: ToolCall) -> Payload:
