@@ -2,7 +2,7 @@
 
 import hashlib
 import heapq
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Annotated, Any, NotRequired
@@ -20,7 +20,7 @@ from turnstream.server.formats import (
     WireFormat,
 )
 from turnstream.server.formats.format import StreamContext, View
-from turnstream.server.http.cursors import position
+from turnstream.server.http.cursors import Position, position
 from turnstream.server.http.event_streams import EventStream
 from turnstream.server.http.operations import (
     EVENTS,
@@ -373,6 +373,19 @@ def stream_queued(
         expires_at=principal(request).expires_at,
         left=left,
     )
+
+
+def stream_thread(
+    request: ApiRequest, runs: AsyncGenerator[Position], format: WireFormat, view: View
+) -> ServerSentEvents:
+    """The runs of a thread, one after the other. Raises Problem, LimitExceeded."""
+
+    async def opened(place: Position) -> EventStream:
+        return await _opened(request, place.run, format, view, after=place.after, replay=True)
+
+    expires_at, caller = principal(request).expires_at, rights(request)
+    streams = request.state["streams"]
+    return streams.following(runs, opened, format, caller, {}, expires_at=expires_at)
 
 
 async def _opened(

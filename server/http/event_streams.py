@@ -25,7 +25,7 @@ from turnstream.server.callers.rights import LimitExceeded, Rights
 from turnstream.server.formats import WireFormat
 from turnstream.server.formats.format import Encoder, NamedEvent, StreamContext, View
 from turnstream.server.http.byte_budget import ByteBudget
-from turnstream.server.http.cursors import LOST
+from turnstream.server.http.cursors import LOST, Position
 from turnstream.server.http.problems import Problem, limit_reached
 from turnstream.server.http.sse_response import JSON_PING, ServerSentEvents
 from turnstream.server.http.unread import counted, joined
@@ -259,6 +259,46 @@ class EventStreams:
 
         response = _respond(events(), format, headers, self.ping_seconds, expires_at)
         response.closed, response.left = close, left
+        return response
+
+    def following(
+        self,
+        runs: AsyncGenerator[Position],
+        opened: Callable[[Position], Awaitable["EventStream"]],
+        format: WireFormat,
+        rights: Rights,
+        headers: Mapping[str, str],
+        *,
+        expires_at: float | None = None,
+    ) -> ServerSentEvents:
+        """Respond with the streams of several runs, one after the other as they begin; pings keep
+        the connection open between them. It counts as one open stream all the time. Raises
+        Problem, LimitExceeded."""
+        self.check(rights)
+        closing = [Place(self._open, rights.principal.id).free]
+
+        async def events() -> AsyncIterator[bytes]:
+            try:
+                async with aclosing(runs) as found:
+                    async for place in found:
+                        close()
+                        stream = await opened(place)
+                        closing[:] = [stream.close]
+                        async with aclosing(stream.events()) as frames:
+                            async for data in frames:
+                                yield data
+                        closing[:] = [Place(self._open, rights.principal.id).free]
+            except (StreamLost, Problem, LimitExceeded, StorageUnavailable):
+                yield _lost(format)
+            except ShuttingDown:
+                await response.stay_unfinished()
+
+        def close() -> None:
+            for each in closing:
+                each()
+
+        response = _respond(events(), format, headers, self.ping_seconds, expires_at)
+        response.closed = close
         return response
 
     def cursor_lost(self, format: WireFormat, headers: Mapping[str, str] = NO_HEADERS) -> Response:

@@ -52,10 +52,25 @@ class BusyThreads:
             raise InvalidRequest(
                 "thread_being_deleted", "The thread is being deleted; start a new one.", 409
             )
-        if request.on_busy != "stop" and await self._is_live(key, held.run_id):
+        stops = request.on_busy in ("stop", "rollback")
+        if not stops and await self._is_live(key, held.run_id):
             raise RunInProgress(key, held.run_id)
         await check_may_stop(request, key, held, self._store)
+        if request.on_busy == "rollback" and await self._is_live(key, held.run_id):
+            await self.base_of(key, held.run_id)
         await self.end(key, held.run_id)
+
+    async def base_of(self, key: ThreadKey, run_id: str) -> str:
+        """The checkpoint to which the thread goes back without this run; empty: it began the
+        thread. Raises InvalidRequest if the run brought nothing, and goes on from another one."""
+        base = await self._store.run_base(key, run_id)
+        if base is None:
+            raise InvalidRequest(
+                "unsupported_option",
+                "The live run goes on from where an earlier one stopped: it can be interrupted, "
+                "not rolled back.",
+            )
+        return base
 
     async def end(self, key: ThreadKey, run_id: str | None) -> None:
         """Stop the run that has claimed the thread, and return when the thread is saved and free.

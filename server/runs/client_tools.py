@@ -90,7 +90,8 @@ def with_client_tools(
     beside = values.input if begins else plan.before.brought
     filled = brought_tools.filled(given, keys, beside)
     if plan.new is None:
-        resume = replace(plan.resume or Command(), update=filled)
+        resume = plan.resume or Command()
+        resume = replace(resume, update={**(resume.update or {}), **filled})
         return (*tools,), request, replace(plan, resume=resume)
     values = replace(values, input={**values.input, **filled})
     return (*tools,), replace(request, values=values), plan

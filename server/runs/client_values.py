@@ -11,8 +11,8 @@ from turnstream.server.turns.requests import InvalidRequest, TurnRequest
 
 def check_values(request: TurnRequest, graph: AttachedGraph, allowed: Collection[str]) -> None:
     """Raises InvalidRequest for a name that the graph does not have or a client may not set, for a
-    context that cannot be made, for input beside an answer, for a node that there is not, and for
-    tools that the graph does not take and the client cannot do without."""
+    context that cannot be made, for input beside an answer to a call, for a node that there is not,
+    and for tools that the graph does not take and the client cannot do without."""
     if request.needs_tools and not graph.takes_client_tools:
         raise InvalidRequest(
             "client_tools_not_supported",
@@ -29,11 +29,11 @@ def check_values(request: TurnRequest, graph: AttachedGraph, allowed: Collection
                 f"{place} has {', '.join(map(repr, wrong[:3]))}: a client may set {free} there "
                 "(TURNSTREAM_CLIENT_CONTEXT).",
             )
-    goes_with = (request.message, request.branch, request.update)
+    goes_with = (request.message, request.branch, request.update, request.resume)
     if values.input and not (any(goes_with) or request.is_input_alone):
         raise InvalidRequest(
             "value_not_allowed",
-            "input goes alone, or with a message, an edit or a regenerated answer.",
+            "input goes alone, or with a message, an edit, a regenerated answer or a resume.",
         )
     if any(_overwrites(value) for value in values.input.values()):
         raise InvalidRequest(

@@ -45,6 +45,7 @@ from turnstream.server.turns.chunks import ToolApproval, ToolSettled
 from turnstream.server.turns.requests import (
     ImageContent,
     InvalidRequest,
+    Resume,
     StateUpdate,
     TextContent,
     TurnRequest,
@@ -160,9 +161,7 @@ def plan(
     Raises InvalidRequest if the thread cannot take the request.
     """
     if request.resume:
-        resume = resume_command(
-            request.resume, state.interrupts, takes_bare=state.takes_bare_answer
-        )
+        resume = _resume(request.resume, request.values.input, state)
         return Plan(last_turn_id(state.shown), state, None, resume=resume, point=point)
     if request.continue_:
         return _continue(state, point)
@@ -203,6 +202,12 @@ def plan(
     return Plan(
         human.id or "", state, new, [settled(c, client_view(c)) for c in closers], point=point
     )
+
+
+def _resume(resume: Resume, values: Mapping[str, Any], state: ThreadState) -> Command[Any] | None:
+    """The answers, and the values that come with them. Raises InvalidRequest."""
+    command = resume_command(resume, state.interrupts, takes_bare=state.takes_bare_answer)
+    return replace(command or Command(), update=dict(values)) if values else command
 
 
 def _answering(

@@ -39,6 +39,8 @@ async def prepare(
     if the thread cannot take the request; then nothing has changed.
     """
     state = await checkpoints.load(key) if request.thread_id else checkpoints.new_thread()
+    if request.head == "":
+        request = replace(request, head=await checkpoints.beginning(key))
     await beside_loop(len(state.messages), partial(_check_size, state, max_bytes))
     request = await _of_version(request, key, state, versions)
     interrupts = state.interrupts if request.head is None else ()

@@ -363,7 +363,11 @@ class Run:
     async def _finish(self) -> list[Chunk]:
         if not self.start.plan.runs_graph:
             reason: FinishReason = "stop" if self.start.plan.update else "tool-calls"
-            return [MessageFinish(reason, Usage(0, 0)), Done()]
+            told: list[Chunk] = []
+            if self.start.values.input and self._checkpoints.attached.client_state.names:
+                saved = await self._checkpoints.load(self.start.key)
+                told += self._state.tell(saved.graph_state)
+            return [*told, MessageFinish(reason, Usage(0, 0)), Done()]
         if not self.translator.is_interrupted:
             return self.translator.finish()
         state = await self._checkpoints.load(self.start.key, waits=True)

@@ -44,7 +44,12 @@ from turnstream.server.storage.interfaces import (
 from turnstream.server.storage.run_logs import RunLogs
 from turnstream.server.storage.workers import Workers
 from turnstream.server.turns.header import LOCAL_OWNER, ThreadKey
-from turnstream.server.turns.requests import IdempotencyKey, InvalidRequest, TurnRequest
+from turnstream.server.turns.requests import (
+    IdempotencyKey,
+    InvalidRequest,
+    StateUpdate,
+    TurnRequest,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -141,10 +146,16 @@ class Runs:
                             return repeated
                         over = run_id
                     case Held(run_id):
-                        if request.on_busy == "stop" and not stopped:
+                        if request.on_busy in ("stop", "rollback") and not stopped:
                             await until_begun.enter_async_context(self.queue.holding(key))
                         await self._busy.make_way(key, result, request)
                         stopped.append(run_id or "")
+                        if request.on_busy == "rollback" and request.head is None and run_id:
+                            base = await self._store.run_base(key, run_id)
+                            request = replace(request, head=base)
+                            begin = partial(
+                                self._planned, request, wire_format, rights, by, stopped
+                            )
                     case Hidden():
                         await self._starts.check_new(key, request, wire_format, rights, by)
                         await self._capacity.take_new_thread(rights)
@@ -341,6 +352,21 @@ class Runs:
                 end = told_end(await told_so_far(stopped.log))
                 return replace(entry, run_id=run_id, run_state=end)
         return entry
+
+    async def roll_back(
+        self, principal: Principal, key: ThreadKey, run_id: str, wire_format: str
+    ) -> None:
+        """End a live run, and take the thread back to where the run began; one that is over stays.
+        Raises InvalidRequest if it cannot be taken back, and what `start` does."""
+        if await self._store.holder(key) != run_id:
+            return
+        base = await self._busy.base_of(key, run_id)
+        async with self.queue.holding(key):
+            await self.stop(key)
+            update = StateUpdate()
+            back = TurnRequest(key.thread_id, update=update, head=base, based_on=run_id)
+            run = await self.start(principal, back, wire_format)
+            await run.log.ended()
 
     def ask_to_stop(self, key: ThreadKey, run_id: str) -> None:
         """Ask a run to end, and wait for nothing; it may be over."""

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-OnBusy = Literal["reject", "stop", "queue"]
+OnBusy = Literal["reject", "stop", "queue", "rollback"]
 OnInterrupt = Literal["discard", "reject"]
 MAX_CLIENT_TOOLS = 64
 """Tools that a client may bring with one request."""
@@ -208,7 +208,7 @@ class TurnRequest:
     branch: Branch | None = None
     head: str | None = None
     """The last checkpoint of a branch that the thread has left: the request is about that one, and
-    the thread becomes what follows. None: about the thread as it is."""
+    the thread becomes what follows. Empty: about nothing. None: about the thread as it is."""
     version: str | None = None
     """The same by the version of a turn, whose branch it is. None: whatever the thread shows."""
     client_tools: tuple[ClientTool, ...] = ()

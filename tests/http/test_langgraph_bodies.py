@@ -56,7 +56,7 @@ REFUSED: list[tuple[Json, int, str]] = [
     (said({**HI, "content": "x" * 40_000}), 422, "message_too_long"),
     ({**said(HI), "stream_mode": "everything"}, 422, "invalid_stream_mode"),
     ({**said(HI), "stream_mode": [[]]}, 422, "invalid_stream_mode"),
-    ({**said(HI), "multitask_strategy": "rollback"}, 422, "invalid_multitask_strategy"),
+    ({**said(HI), "multitask_strategy": "undo"}, 422, "invalid_multitask_strategy"),
     ({**said(HI), "multitask_strategy": {}}, 422, "invalid_multitask_strategy"),
     ({**said(HI), "on_disconnect": "stay"}, 422, "invalid_body"),
     ({**said(HI), "on_disconnect": []}, 422, "invalid_body"),
@@ -71,7 +71,11 @@ REFUSED: list[tuple[Json, int, str]] = [
     ({**said(HI), "after_seconds": 5}, 422, "unsupported_option"),
     ({"command": {"goto": "agent"}}, 422, "unsupported_option"),
     ({"command": {"goto": {"node": "agent"}}}, 422, "unsupported_option"),
-    ({"command": {"update": {"messages": []}}}, 422, "unsupported_option"),
+    ({"command": {"update": {"secret": 1}}}, 422, "value_not_allowed"),
+    ({"command": {"update": [["secret", 1]]}}, 422, "value_not_allowed"),
+    ({"command": {"update": 7}}, 422, "invalid_body"),
+    ({**said(HI), "command": {"update": {"topic": 1}}}, 422, "conflicting_actions"),
+    ({**said(HI), "durability": "never"}, 422, "invalid_body"),
     ({"command": "yes"}, 422, "invalid_body"),
     ({"command": {"resume": "yes"}}, 409, "unknown_interrupt"),
     ({**said(HI), "command": {"resume": "yes"}}, 422, "conflicting_actions"),
@@ -234,14 +238,14 @@ async def test_a_thread_that_no_run_has_begun_is_empty(client: Client) -> None:
         assert history.json() == []
 
 
-async def test_a_cursor_of_another_run_is_lost_and_a_rollback_refused(client: Client) -> None:
+async def test_a_cursor_of_another_run_is_lost_and_another_action_refused(client: Client) -> None:
     run_id = (await client.thread(DONE))["run_id"]
     run = f"/langgraph/threads/{DONE}/runs/{run_id}"
     for cursor in ("another:1", "nonsense", f"{run_id}:999"):
         answer = await client.http.get(f"{run}/stream", headers={"Last-Event-ID": cursor})
         (frame,) = named_frames(answer.content)
         assert (frame.event, frame.data["error"]) == ("error", "cursor_lost")
-    answer = await client.http.post(f"{run}/cancel?action=rollback")
+    answer = await client.http.post(f"{run}/cancel?action=undo")
     assert (answer.status_code, answer.json()["code"]) == (422, "unsupported_option")
 
 

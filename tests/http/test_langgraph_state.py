@@ -279,8 +279,6 @@ async def test_a_state_and_a_history_are_read_in_parts(
         [run] = (await client.http.get(f"{PATH}/runs")).json()
         metadata = {"step": 1, "source": "loop", "run_id": run["run_id"]}
         assert some == {"next": [], "metadata": metadata}
-        subgraphs = await client.http.get(f"{PATH}/state", params={"subgraphs": "true"})
-        assert subgraphs.headers["x-turnstream-ignored"] == "subgraphs"
         for asked, steps in (
             ({}, [1, 0, -1]),
             ({"metadata": {"step": 0}}, [0]),
@@ -340,6 +338,36 @@ async def test_a_thread_that_asks_is_changed_and_asks_again(tmp_path: Path) -> N
         ]
 
 
+async def commanded(client: Client, assistant: str, **command: Any) -> Any:
+    body = {"assistant_id": assistant, "command": command}
+    answer = await client.http.post(f"{PATH}/runs/wait", json=body)
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+async def test_a_command_sets_values_and_runs_nothing(tmp_path: Path) -> None:
+    async with own_graph(tmp_path) as client:
+        await ran(client, human("Hi"), assistant="spoken")
+        told = await commanded(client, "spoken", update={"topic": "tides"})
+        assert (told["topic"], words(told["messages"])) == ("tides", ["Hi", "Of None", "Reviewed."])
+        more = human("More")
+        await commanded(client, "spoken", update=[["topic", "moons"], ["messages", [more]]])
+        assert words(await ran(client, human("And?"), assistant="spoken")) == [
+            *("Hi", "Of None", "Reviewed.", "More", "And?", "Of moons", "Reviewed."),
+        ]
+
+
+async def test_an_answer_comes_with_values_for_the_state(tmp_path: Path) -> None:
+    (tmp_path / "asking_three.py").write_text(ASKING)
+    graph = f"{tmp_path / 'asking_three.py'}:graph"
+    given = settings(tmp_path / "t.db", graph=graph, client_context=("topic",))
+    async with serving(given) as client:
+        await ran(client, human("Hi"), assistant="asking_three")
+        answer = {"resume": "High", "update": {"topic": "tides"}}
+        told = await commanded(client, "asking_three", **answer)
+        assert words(told["messages"]) == ["Hi", "High of tides"]
+
+
 async def test_a_turn_that_waits_is_ended(tmp_path: Path, endpoint: StrictEndpoint) -> None:
     (tmp_path / "asking_two.py").write_text(ASKING)
     given = settings(tmp_path / "t.db", graph=f"{tmp_path / 'asking_two.py'}:graph")
@@ -369,3 +397,41 @@ async def test_a_turn_that_waits_is_ended(tmp_path: Path, endpoint: StrictEndpoi
         assert told["messages"][-1]["type"] == "tool"
         assert (await client.http.get(PATH)).json()["status"] == "idle"
         assert words(await ran(client, human("Go on")))[-1] == "Fine."
+
+
+INSIDE = """
+from langchain_core.messages import AIMessage
+from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.types import interrupt
+
+
+def ask(state):
+    return {"messages": [AIMessage(interrupt("Which?"))]}
+
+
+inner = StateGraph(MessagesState).add_node("ask", ask).add_edge(START, "ask").compile()
+graph = StateGraph(MessagesState).add_node("inside", inner).add_edge(START, "inside")
+"""
+
+
+async def test_a_subgraph_that_waits_is_a_task_with_its_state(tmp_path: Path) -> None:
+    (tmp_path / "inside_one.py").write_text(INSIDE)
+    given = settings(tmp_path / "t.db", graph=f"{tmp_path / 'inside_one.py'}:graph")
+    async with serving(given) as client:
+        await ran(client, human("Hi"), assistant="inside_one")
+        now = await state(client)
+        (task,) = now["tasks"]
+        assert (now["next"], task["name"], task["state"]) == (["inside"], "inside", None)
+        namespace = task["checkpoint"]["checkpoint_ns"]
+        assert namespace == f"inside:{task['id']}"
+        (whole,) = (await state(client, subgraphs="true"))["tasks"]
+        assert (whole["checkpoint"], whole["interrupts"]) == (None, task["interrupts"])
+        inner = whole["state"]
+        assert (inner["next"], inner["values"]) == (["ask"], {})
+        assert inner["checkpoint"]["checkpoint_ns"] == namespace
+        assert inner["tasks"][0]["interrupts"] == task["interrupts"]
+        posted = await client.http.post(f"{PATH}/state/checkpoint", json={"subgraphs": True})
+        assert posted.json()["tasks"] == [whole]
+        body = {"assistant_id": "inside_one", "command": {"resume": "Tea"}}
+        told = (await client.http.post(f"{PATH}/runs/wait", json=body)).json()
+        assert words(told["messages"]) == ["Hi", "Tea"]

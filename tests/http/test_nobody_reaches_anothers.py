@@ -81,6 +81,7 @@ RUN_CALLS: Mapping[str, Call] = {
     "message to a live thread": Call(409, LIVE, body={**HUMAN, "multitask_strategy": "reject"}),
     "message behind a live run": Call(200, LIVE, body=HUMAN),
     "interrupt and start": Call(200, LIVE, body={**HUMAN, "multitask_strategy": "interrupt"}),
+    "roll back and start": Call(200, LIVE, body={**HUMAN, "multitask_strategy": "rollback"}),
     "message over a question": Call(200, WAITING, body=HUMAN),
     "answer": Call(200, WAITING, body={"assistant_id": "chat", "input": {"messages": [ANSWERED]}}),
     "approve": Call(200, GATED, body=APPROVED),
@@ -166,6 +167,8 @@ LANGGRAPH: Mapping[tuple[str, str], Mapping[str, Call]] = {
     ("POST", f"{LG}/runs/stream"): {**RUN_CALLS, "edit": Call(200, body={**HUMAN, **AT_START})},
     ("DELETE", f"{LG}/runs/{{run_id}}"): {"ended": Call(409), "live": Call(409, LIVE)},
     ("GET", f"{LG}/runs/{{run_id}}"): {"ended": Call(200), "live": Call(200, LIVE)},
+    # A stream without an end: refused to its owner by its mode.
+    ("GET", f"{LG}/stream"): {"of an unknown mode": Call(422, query="?stream_mode=all")},
     ("GET", f"{LG}/runs/{{run_id}}/join"): {
         "ended": Call(200),
         "live": Call(200, LIVE, is_awaited=True),

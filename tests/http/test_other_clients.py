@@ -206,12 +206,12 @@ SENT: dict[str, tuple[str, Json, str]] = {
     "LangGraph's SDK": (
         LANGGRAPH,
         run(
-            durability="async",
+            durability="exit",
             stream_subgraphs=True,
             config={"tags": ["a"], "configurable": {"__pregel_task_id": "1", "thread_id": "c1"}},
             metadata={"source": "page"},
         ),
-        "config.configurable.__pregel_task_id, config.tags, durability",
+        "config.configurable.__pregel_task_id, config.tags, durability.exit",
     ),
 }
 
@@ -237,8 +237,11 @@ async def test_a_run_that_is_not_streamed_names_it_too(client: Client) -> None:
     body = {"id": "c1", "messages": [USER], "tier": 1}
     answer = await post(client, "/chat", body, **detached)
     assert (answer.status_code, answer.headers[IGNORED]) == (202, "tier")
-    answer = await post(client, "/langgraph/threads/c2/runs", run(durability="sync"))
-    assert answer.headers[IGNORED] == "durability"
+    answer = await post(client, "/langgraph/threads/c2/runs", run(durability="exit"))
+    assert answer.headers[IGNORED] == "durability.exit"
+    for kept in ("sync", "async"):
+        answer = await post(client, "/langgraph/threads/c2/runs/wait", run(durability=kept))
+        assert (answer.status_code, IGNORED in answer.headers) == (200, False)
     answer = await accepted(client, "/chat", {"commands": [], "tier": 1})
     assert answer.headers[IGNORED] == "tier"
 

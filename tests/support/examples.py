@@ -452,14 +452,18 @@ EXAMPLES: Mapping[tuple[str, str], Mapping[str, Example]] = {
         ),
         "no graph": Example(422, {"input": None}, path=NEW),
     },
+    ("GET", "/langgraph/threads/{thread_id}/stream"): {
+        "a mode that there is not": Example(422, path=OF_THREAD, query={"stream_mode": "all"}),
+        "a thread that there is not": Example(404, path=NEW),
+    },
     ("POST", "/langgraph/threads/{thread_id}/runs"): {
         "a message": Example(200, path=NEW),
-        "a rollback": Example(
+        "a strategy that there is not": Example(
             422,
             {
                 "assistant_id": "chat",
                 "input": {"messages": [{"type": "human", "content": "Hello"}]},
-                "multitask_strategy": "rollback",
+                "multitask_strategy": "undo",
             },
             path=NEW,
         ),
@@ -491,7 +495,8 @@ EXAMPLES: Mapping[tuple[str, str], Mapping[str, Example]] = {
     ("POST", "/langgraph/threads/{thread_id}/runs/{run_id}/cancel"): {
         "a run that has ended": Example(202, path=OF_RUN),
         "with its end": Example(204, path=OF_RUN, query={"wait": "1"}),
-        "what it said is to be lost": Example(422, path=OF_RUN, query={"action": "rollback"}),
+        "a rollback of one that has ended": Example(202, path=OF_RUN, query={"action": "rollback"}),
+        "an action that there is not": Example(422, path=OF_RUN, query={"action": "undo"}),
         "a run that there is not": Example(404, path=NO_RUN),
     },
 }

@@ -103,7 +103,7 @@ _REMEDIES = {
 _BODY = fields.Otherwise("invalid_body")
 _STRATEGY = fields.Otherwise(
     "invalid_multitask_strategy",
-    "send enqueue, reject or interrupt; no run is rolled back",
+    "send enqueue, reject, interrupt or rollback",
 )
 _TYPES = {"user": "human", "assistant": "ai"}
 _CANCELLED = {"cancelled": True}
@@ -198,12 +198,24 @@ def _end(value: Any) -> Any:
     return value
 
 
+def _by_name(value: Any) -> Any:
+    """LangGraph's clients also send an update as pairs."""
+    match value:
+        case [*pairs] if all(isinstance(one, list) and len(one) == 2 for one in pairs):
+            return {str(name): given for name, given in pairs}
+    return value
+
+
 class RunCommand(Fields):
     resume: Answers = None
     goto: Annotated[Any, AfterValidator(_end), WithJsonSchema({"enum": [None, [], END, [END]]})] = (
         None
     )
-    update: Refused = None
+    update: Annotated[
+        dict[str, Any] | None,
+        BeforeValidator(_by_name),
+        fields.depends_on_server("input"),
+    ] = Field(None, description="Values for the state: an object, or pairs of names and values.")
 
 
 class RunCheckpoint(Fields):
@@ -223,13 +235,21 @@ class RunMetadata(Fields):
     based_on: Text | None = None
 
 
-Strategy = Annotated[Literal["enqueue", "reject", "interrupt"], _STRATEGY]
-_ON_BUSY: Mapping[Strategy, OnBusy] = {"enqueue": "queue", "reject": "reject", "interrupt": "stop"}
+Strategy = Annotated[Literal["enqueue", "reject", "interrupt", "rollback"], _STRATEGY]
+_ON_BUSY: Mapping[Strategy, OnBusy] = {
+    "enqueue": "queue",
+    "reject": "reject",
+    "interrupt": "stop",
+    "rollback": "rollback",
+}
 
 
 class RunBody(Fields):
     interrupt_before: Breakpoints | None = None
     interrupt_after: Breakpoints | None = None
+    durability: Annotated[Literal["sync", "async", "exit"], _BODY] | None = Field(
+        None, description="Each step is on disk before the next begins; `exit` has no effect."
+    )
     webhook: Refused = None
     after_seconds: Refused = None
     assistant_id: Text = Field(description="A graph, or the id that LangGraph gives it.")
@@ -316,13 +336,16 @@ class Submission:
     ignored: Sequence[str]
     """The keys that have no effect, each with its place."""
     limits: BodyLimits
+    update: Mapping[str, Any] | None = None
+    """The change of the state that `command` asks for, without an answer."""
 
     @property
     def is_about_thread(self) -> bool:
         """True if the meaning depends on what the thread holds. One new message means the same
         everywhere, and a long thread takes long to load."""
         is_one = [one.kind for one in self.messages] == ["human"]
-        return not is_one or self.request.resume is not None or self.branches_at is not None
+        others = (self.update, self.request.resume, self.branches_at)
+        return not is_one or any(one is not None for one in others)
 
 
 def parse(body: Any, limits: BodyLimits, model: type[RunBody] = RunBody) -> Submission:
@@ -338,7 +361,8 @@ def parse(body: Any, limits: BodyLimits, model: type[RunBody] = RunBody) -> Subm
     messages = input_messages((asked.input or {}).get("messages"), limits)
     limit = asked.config.recursion_limit if asked.config else None
     before, after = _nodes(asked.interrupt_before), _nodes(asked.interrupt_after)
-    tools, further = _with_tools(asked.input or {}, limits)
+    update = _update(asked)
+    tools, further = _with_tools(asked.input or update or {}, limits)
     given = {"context": asked.context, "configurable": _own(own), "input": further}
     request = TurnRequest(
         answers_are_copies=True,
@@ -357,8 +381,26 @@ def parse(body: Any, limits: BodyLimits, model: type[RunBody] = RunBody) -> Subm
         *without_effect(body.get("command") or {}, RunCommand, "command."),
         *(f"config.configurable.{key}" for key in own if key.startswith(RESERVED)),
     ]
+    ignored += ["durability.exit"] if asked.durability == "exit" else []
     ignored += [f"stream_mode.{name}" for name in other_modes(body.get("stream_mode"))]
-    return Submission(asked, request, messages, branches_at, ignored, limits)
+    return Submission(asked, request, messages, branches_at, ignored, limits, update)
+
+
+def _update(asked: RunBody) -> Mapping[str, Any] | None:
+    """The values that `command` puts into the state. Raises InvalidRequest."""
+    update = (asked.command and asked.command.update) or None
+    if update and (asked.input or (asked.command and asked.command.goto)):
+        raise InvalidRequest(
+            "conflicting_actions",
+            "The body has command.update and input or command.goto: send one of them.",
+        )
+    if update and "messages" in update and asked.command and asked.command.resume is not None:
+        raise InvalidRequest(
+            "conflicting_actions",
+            "The body has command.resume and messages in command.update: send the messages when "
+            "the run that the answer starts has ended.",
+        )
+    return update
 
 
 def parse_batch(body: Any, limits: BodyLimits, most: int) -> list[Submission]:
@@ -542,6 +584,10 @@ def turn_request(asked: Submission, thread: snapshot.SavedThread, graph: str | N
     has its checkpoint. Raises InvalidRequest."""
     given, messages = asked.messages, thread.messages
     place = asked.branches_at
+    if asked.update is not None and asked.request.resume is None:
+        change = state_update(asked.update, thread, place, None, asked.limits)
+        kept = asked.request
+        return replace(change, graph=graph, record=kept.record, on_busy=kept.on_busy)
     count = len(messages) if place is None else snapshot.boundary(messages, place)
     message = new_message(given, {one["id"] for one in messages[:count]}, asked.limits)
     is_branch = count < len(messages) or thread.head is not None

@@ -7,7 +7,7 @@ from typing import Any, get_args
 from turnstream.server.formats import body_schemas
 from turnstream.server.formats.body_schemas import NOTHING, Schema, choice, nullable, ref, variant
 from turnstream.server.formats.langgraph import body
-from turnstream.server.formats.langgraph.stream import MODES, OTHER_MODES
+from turnstream.server.formats.langgraph.stream import ASKED_MODES, MODES, OTHER_MODES
 from turnstream.server.formats.metadata_schemas import (
     COUNT,
     TEXT,
@@ -34,7 +34,7 @@ def bodies(found: MutableMapping[str, Schema]) -> dict[str, Schema]:
     given = variant(given, (), messages=_one_or_more(ref("LangGraph.InputMessage")))
     said = {
         "input": nullable(given),
-        "stream_mode": _one_or_more(choice(*MODES, *OTHER_MODES)),
+        "stream_mode": _one_or_more(choice(*MODES, *ASKED_MODES, *OTHER_MODES)),
         "metadata": whole["properties"]["metadata"] | any_of(metadata, {"not": _OBJECT}),
     }
     said |= body_schemas.refused(body.OF_BODY)
@@ -149,8 +149,16 @@ def _json(data: Schema) -> Schema:
 
 
 _FAILURE = nullable(_json(ref("LangGraph.Error")))
-_NOTHING = dict.fromkeys(("checkpoint", "state", "result"), NOTHING)
-_TASK = record(id=TEXT, name=TEXT, error=_FAILURE, interrupts=_INTERRUPTS, **_NOTHING)
+_INNER = record(thread_id=TEXT, checkpoint_ns=TEXT)
+_TASK = record(
+    id=TEXT,
+    name=TEXT,
+    error=_FAILURE,
+    interrupts=_INTERRUPTS,
+    checkpoint=described(nullable(_INNER), "Where a subgraph waits."),
+    state=described(nullable(_OBJECT), "Its state, if the request asks for it."),
+    result=NOTHING,
+)
 _PLACE = nullable(ref("LangGraph.Checkpoint"))
 _STATE = record(
     values=values(),
@@ -189,8 +197,32 @@ _TOOL_EVENT = record(
     event=choice("on_tool_start", "on_tool_event", "on_tool_end", "on_tool_error"),
     toolCallId=TEXT,
 )
+_TASK_EVENT = any_of(
+    record(id=TEXT, name=TEXT, input=_OBJECT, triggers=list_of(TEXT), metadata=_OBJECT),
+    record(id=TEXT, name=TEXT, error=NOTHING, result=_OBJECT, interrupts=_INTERRUPTS),
+)
+_CHECKPOINT_EVENT = variant(_STATE, (), config=_OBJECT, parent_config=nullable(_OBJECT))
 _EVENTS: dict[str, Schema] = {
-    "metadata": record(run_id=TEXT, attempt={"const": 1}),
+    "metadata": any_of(
+        record(run_id=TEXT, attempt={"const": 1}),
+        record(run_id=TEXT, status={"const": "run_done"}),
+    ),
+    "tasks": _TASK_EVENT,
+    "checkpoints": _CHECKPOINT_EVENT,
+    "debug": record(
+        step=COUNT,
+        type=choice("task", "task_result", "checkpoint"),
+        payload=any_of(_TASK_EVENT, _CHECKPOINT_EVENT),
+    ),
+    "events": record(
+        event=TEXT,
+        run_id=TEXT,
+        name=TEXT,
+        data=_OBJECT,
+        tags=list_of(TEXT),
+        metadata=_OBJECT,
+        parent_ids=list_of(TEXT),
+    ),
     "values": variant(values(), (), __interrupt__=_INTERRUPTS),
     "messages": _MESSAGE_EVENT,
     "updates": any_of(

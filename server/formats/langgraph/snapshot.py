@@ -35,7 +35,7 @@ clients see, and the others nothing. Images are in the last state of the thread 
 which are those that clients show; in the others an image has the address `data:,`.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from turnstream.server.formats import langchain_messages as langchain
@@ -236,18 +236,32 @@ def unknown_checkpoint(checkpoint_id: str) -> InvalidRequest:
     )
 
 
-def state(thread: SavedThread, count: int, created_at: str) -> Json:
-    """The state after the first `count` of the thread's messages, without its `values`."""
+def state(thread: SavedThread, count: int, created_at: str, *, subgraphs: bool = False) -> Json:
+    """The state after the first `count` of the thread's messages, without its `values`;
+    `subgraphs`: with the states in which subgraphs wait."""
     is_now = count == len(thread.messages) and thread.head is None
-    tasks = _tasks(thread) if is_now else []
+    standing = tasks(thread, subgraphs=subgraphs) if is_now else []
     return {
-        "next": [task["name"] for task in tasks if task["error"] is None],
-        "tasks": tasks,
+        "next": [task["name"] for task in standing if task["error"] is None],
+        "tasks": standing,
         "metadata": metadata(thread, count),
         "created_at": created_at,
         "checkpoint": checkpoint(thread, count),
         "parent_checkpoint": checkpoint(thread, count - 1) if count else None,
-        "interrupts": [one for task in tasks for one in task["interrupts"]],
+        "interrupts": [one for task in standing for one in task["interrupts"]],
+    }
+
+
+def event_state(thread: SavedThread) -> Json:
+    """The newest state as an event of the mode `checkpoints` has it."""
+    count = len(thread.messages)
+    parent = {"configurable": checkpoint(thread, count - 1)} if count else None
+    return {
+        "config": {"configurable": checkpoint(thread, count)},
+        "parent_config": parent,
+        "values": thread.values,
+        **state(thread, count, ""),
+        "created_at": None,
     }
 
 
@@ -270,19 +284,63 @@ def checkpoint(thread: SavedThread, count: int) -> Json:
     return {"thread_id": thread.thread_id, "checkpoint_ns": "", "checkpoint_id": id}
 
 
-def _tasks(thread: SavedThread) -> list[Json]:
+def tasks(thread: SavedThread, *, subgraphs: bool = False) -> list[Json]:
     """The tasks that the thread stands at: the nodes that ask, or the one that failed."""
     asked = open_interrupts(thread.turns, thread.interrupts) or []
-    tasks = [
-        _task(one.id, one.node, [shown for shown in asked if shown["id"] == one.id])
-        for one in thread.interrupts
-    ]
+    shown = {one["id"]: one for one in asked}
+    standing = _asking(thread, thread.interrupts, shown, 0, subgraphs=subgraphs)
     if calls := asked_calls(thread.turns):
-        tasks.append(_task(calls[0].tool_call_id, "tools", asked[-1:]))
+        standing.append(_task(calls[0].tool_call_id, "tools", asked[-1:]))
     last = thread.turns[-1] if thread.turns else None
-    if isinstance(last, AssistantTurn) and last.error and not tasks:
-        tasks.append(_task(last.id, "agent", [], dumps(error_json(**last.error))))
+    if isinstance(last, AssistantTurn) and last.error and not standing:
+        standing.append(_task(last.id, "agent", [], dumps(error_json(**last.error))))
+    return standing
+
+
+def _asking(
+    thread: SavedThread,
+    interrupts: Sequence[Interrupt],
+    shown: Mapping[str, Json],
+    depth: int,
+    *,
+    subgraphs: bool,
+) -> list[Json]:
+    """The tasks of a graph whose nodes ask, or in whose nodes a subgraph waits; `depth`: the number
+    of graphs around it."""
+    found: dict[str, list[Interrupt]] = {}
+    for one in interrupts:
+        is_inner = len(one.namespace) > depth
+        found.setdefault(one.namespace[depth] if is_inner else one.id, []).append(one)
+    tasks = list[Json]()
+    for place, asked in found.items():
+        questions = [shown[one.id] for one in asked if one.id in shown]
+        if len(asked[0].namespace) <= depth:
+            tasks.append(_task(place, asked[0].node, questions))
+            continue
+        name, _, id = place.partition(":")
+        task = _task(id or place, name, questions)
+        namespace = "|".join(asked[0].namespace[: depth + 1])
+        where = {"thread_id": thread.thread_id, "checkpoint_ns": namespace}
+        task["checkpoint"] = where
+        if subgraphs:
+            inner = _asking(thread, asked, shown, depth + 1, subgraphs=True)
+            task |= {"checkpoint": None, "state": _inner_state(where, inner)}
+        tasks.append(task)
     return tasks
+
+
+def _inner_state(where: Json, tasks: Sequence[Json]) -> Json:
+    """The state in which a subgraph waits, without its values: clients see those of the root graph
+    alone."""
+    nothing = dict.fromkeys(("metadata", "created_at", "parent_checkpoint"))
+    return {
+        "values": {},
+        "next": [task["name"] for task in tasks],
+        "tasks": [*tasks],
+        "interrupts": [one for task in tasks for one in task["interrupts"]],
+        "checkpoint": where,
+        **nothing,
+    }
 
 
 def error_json(code: str, message: str, id: str | None = None) -> Json:

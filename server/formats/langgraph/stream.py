@@ -7,6 +7,12 @@
     messages   [chunk of a message, {"langgraph_node", "langgraph_checkpoint_ns"?}]
     updates    {node: {"messages": [message]}}: a message or a result that is whole;
                {"__interrupt__": [interrupt]}
+    tasks      {"id", "name", "input", "triggers", "metadata"} where a model or a tool begins,
+               {"id", "name", "error", "result", "interrupts"} where it has ended
+    checkpoints   the state behind each message that is whole, as in a history
+    debug      {"step", "type": "task" | "task_result" | "checkpoint", "payload": one of the above}
+    events     {"event": "on_chat_model_stream", "run_id", "name", "data", ...}, with LangChain's
+               names: of the run, its model calls and its tools
     custom     what a graph or a tool wrote to LangGraph's stream writer
     tools      {"event": "on_tool_start" | "on_tool_event" | "on_tool_end" | "on_tool_error",
                 "toolCallId", "name", ...}: how a tool gets on, for `toolProgress`
@@ -14,6 +20,7 @@
                ns is `tools:{id of the call}`, or several behind each other, joined by `|`
     error      {"error": code, "message", "id"?}   } exactly one of them, the last
     end        null                                }
+    metadata   {"status": "run_done", "run_id"}, in place of the end, in the stream of a thread
 
 Clients add the chunks of a message up. So of the events of one chunk of the run such a one is the
 last, with the id: whoever was cut off before it gets the others twice, which changes nothing. A
@@ -23,6 +30,7 @@ At an interrupt `values` come twice: a client takes nothing but `__interrupt__` 
 it, so these are without images. An empty list is a breakpoint.
 """
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -37,18 +45,30 @@ from turnstream.server.formats.langgraph import snapshot
 from turnstream.server.formats.metadata import given
 from turnstream.server.turns import chunks
 from turnstream.server.turns.graph_state import merged
-from turnstream.server.turns.messages import AssistantTurn, Step, ToolCall, settle_call
+from turnstream.server.turns.messages import AssistantTurn, Step, ToolCall, Turn, settle_call
 from turnstream.server.turns.told_thread import ToldThread, calls_of
 
 MODES = ("messages-tuple", "messages", "values", "updates", "custom", "tools")
-OTHER_MODES = ("events", "debug", "tasks", "checkpoints", "messages-partial", "lifecycle", "input")
+ASKED_MODES = ("tasks", "checkpoints", "debug", "events")
+"""Modes for who asks for them."""
+OTHER_MODES = ("messages-partial", "lifecycle", "input")
 """LangGraph's own that bring nothing here; clients ask for them beside others."""
 Modes = frozenset[str]
 ALL_MODES: Modes = frozenset(MODES) - {"messages"}
 SUBGRAPHS = "subgraphs"
 """Stands among the modes of a client that asks for what subagents say, with `stream_subgraphs`."""
+THREAD = "thread"
+"""Stands among the modes of a client that reads all runs of a thread: their ends are no end."""
+THREAD_MODES: Mapping[str, Modes] = {
+    "run_modes": ALL_MODES | {THREAD},
+    "state_update": frozenset({"values", THREAD}),
+    "lifecycle": frozenset({THREAD}),
+}
+"""The modes of a thread's stream, as the modes of its runs."""
 _MESSAGES = "messages-tuple"
 """The mode of the events `messages`; those of other modes have the mode's name."""
+_GRAPH = "LangGraph"
+"""The name of the run among raw events: LangGraph's own for a graph without one."""
 _TOOLS = "tools"
 """The node that results are told of: LangGraph's own name for it."""
 MAX_VALUES_BYTES = 2_000_000
@@ -63,9 +83,11 @@ def wanted_modes(asked: Any) -> Modes:
     if not isinstance(names, list):
         raise Fault("invalid_body", f"is {shown(asked)}: send a JSON array.")
     for name in names:
-        if name not in MODES + OTHER_MODES:
-            raise Fault("invalid_stream_mode", f"has {shown(name)}: ask for {', '.join(MODES)}.")
-    return frozenset(_MESSAGES if name == "messages" else name for name in names) & ALL_MODES
+        if name not in MODES + ASKED_MODES + OTHER_MODES:
+            known = ", ".join(MODES + ASKED_MODES)
+            raise Fault("invalid_stream_mode", f"has {shown(name)}: ask for {known}.")
+    wanted = frozenset(_MESSAGES if name == "messages" else name for name in names)
+    return wanted - {*OTHER_MODES}
 
 
 def other_modes(asked: Any) -> list[str]:
@@ -175,6 +197,10 @@ class LangGraphEncoder:
         """The size of `values` in the middle of the run: of all so far, and of the last. The first
         have the images at least."""
         self._end = END
+        self._debug_step = -1
+        self._has_begun = False
+        self._told = set[str]()
+        """The steps whose model calls have ended."""
         self._events: Mapping[type[chunks.Chunk], Callable[[Any], list[str] | None]] = {
             chunks.StepStart: self._step_start,
             chunks.PartStart: self._part_start,
@@ -193,8 +219,9 @@ class LangGraphEncoder:
             chunks.Interrupt: self._interrupts.append,
             chunks.Error: self._error,
             chunks.MessageFinish: self._finish,
-            chunks.Done: lambda _chunk: [self._end],
+            chunks.Done: lambda _chunk: self._done(),
         }
+        self._run_id, self._thread_id = context.run_id, context.thread_id
 
     def encode(self, chunk: chunks.Chunk) -> list[str]:
         if isinstance(chunk, chunks.StepWithdrawn | chunks.MessagesRemoved):
@@ -232,7 +259,12 @@ class LangGraphEncoder:
         is_again = bool(self._namespace) and chunk.step_id in self._steps
         removal = {"type": "remove", "id": chunk.step_id}
         self._steps[chunk.step_id] = _Step(chunk.step_id, metadata)
-        return self._event("messages", [removal, metadata]) if is_again else []
+        removed = self._event("messages", [removal, metadata]) if is_again else []
+        node = metadata["langgraph_node"]
+        begun = [*self._graph_begun(), *self._task(chunk.step_id, node)]
+        begun += self._raw("on_chain_start", chunk.step_id, node, {"input": {}}, metadata)
+        begun += self._raw("on_chat_model_start", chunk.step_id, node, {"input": {}}, metadata)
+        return [*begun, *removed]
 
     def _part_start(self, chunk: chunks.PartStart) -> list[str]:
         step, path, part = self._steps[chunk.step_id], chunk.path, chunk.part
@@ -251,29 +283,40 @@ class LangGraphEncoder:
         call = self._calls[chunk.path]
         if chunk.disposition != "server":
             return []
-        return self._tool("on_tool_start", call.tool_call_id, call.tool_name, input=chunk.args)
+        return [
+            *self._task(call.tool_call_id, _TOOLS),
+            *self._raw(
+                "on_tool_start", call.tool_call_id, call.tool_name, {"input": chunk.args}, {}
+            ),
+            *self._tool("on_tool_start", call.tool_call_id, call.tool_name, input=chunk.args),
+        ]
 
     def _result(self, chunk: chunks.Result) -> list[str]:
         part = self._calls[chunk.path]
         ended = {"end": chunk.end, "result": chunk.result, "result_id": chunk.result_id}
-        return self._answered(ToolCall(part.tool_call_id, part.tool_name, "", None, **ended))
+        call = ToolCall(part.tool_call_id, part.tool_name, "", None, **ended)
+        return [*self._told_whole(chunk.step_id), *self._answered(call)]
 
     def _answered(self, call: ToolCall) -> list[str]:
         message = tool_message(call)
         name = "on_tool_error" if call.is_error else "on_tool_end"
         said = {"error" if call.is_error else "output": call.result}
         return [
+            *self._task_ended(call.tool_call_id, _TOOLS, {"messages": [message]}),
+            *self._raw("on_tool_end", call.tool_call_id, call.tool_name, {"output": message}, {}),
+            *self._checkpoint(),
             *self._tool(name, call.tool_call_id, call.tool_name, **said),
             *self._update(_TOOLS, [message]),
             *self._event("messages", [message, {"langgraph_node": _TOOLS}]),
         ]
 
     def _step_finish(self, chunk: chunks.StepFinish) -> list[str]:
+        told = self._told_whole(chunk.step_id)
         if "updates" not in self._modes:
-            return []
+            return told
         step = self._thread.message.step(chunk.step_id)
         node = self._steps[chunk.step_id].metadata["langgraph_node"]
-        return self._update(node, [snapshot.ai_message(step)]) if step.parts else []
+        return [*told, *(self._update(node, [snapshot.ai_message(step)]) if step.parts else ())]
 
     def _removed(self, chunk: chunks.StepWithdrawn | chunks.MessagesRemoved) -> list[str]:
         """Take back the messages that the thread loses."""
@@ -324,6 +367,7 @@ class LangGraphEncoder:
         turns = self._thread.turns()
         asked = snapshot.open_interrupts(turns, self._interrupts)
         events = self._event("updates", {"__interrupt__": asked}) if asked else []
+        events += self._finish_asked(turns, is_asking=bool(asked))
         if "values" in self._modes:
             state = snapshot.values(turns, self._state)
             events += self._event("values", state)
@@ -332,6 +376,96 @@ class LangGraphEncoder:
                 asking = {**state, "messages": light, "__interrupt__": asked}
                 events += self._event("values", asking)
         return events
+
+    def _finish_asked(self, turns: Sequence[Turn], *, is_asking: bool) -> list[str]:
+        """The end, in the modes for who asks for them."""
+        if self._modes.isdisjoint(ASKED_MODES):
+            return []
+        thread, events = self._saved(turns, self._interrupts), list[str]()
+        for task in snapshot.tasks(thread) if is_asking else ():
+            events += self._task_ended(task["id"], task["name"], {}, task["interrupts"])
+        output = {"output": thread.values}
+        ended = self._raw("on_chain_end", self._run_id, _GRAPH, output, {})
+        return [*events, *self._checkpoint(thread), *self._graph_begun(), *ended]
+
+    def _graph_begun(self) -> list[str]:
+        """The first of the raw events."""
+        if self._has_begun or self._namespace:
+            return []
+        self._has_begun = True
+        return self._raw("on_chain_start", self._run_id, _GRAPH, {"input": {}}, {})
+
+    def _told_whole(self, step_id: str) -> list[str]:
+        """The end of a model call, once: when its step has ended, or has a result before."""
+        if self._modes.isdisjoint(ASKED_MODES) or step_id in self._told:
+            return []
+        self._told.add(step_id)
+        step, about = self._thread.message.step(step_id), self._steps[step_id].metadata
+        node = about["langgraph_node"]
+        output = snapshot.ai_message(step) if step.parts else None
+        update = {"messages": [output] if output else []}
+        return [
+            *self._task_ended(step_id, node, update),
+            *self._checkpoint(),
+            *self._raw("on_chat_model_end", step_id, node, {"output": output}, about),
+            *self._raw("on_chain_stream", step_id, node, {"chunk": update}, about),
+            *self._raw("on_chain_end", step_id, node, {"output": update}, about),
+        ]
+
+    def _raw(self, event: str, id: str, name: str, data: Json, metadata: Json) -> list[str]:
+        """An event as LangChain's `astream_events` names it. What a graph reads of its state is not
+        shown."""
+        if "events" not in self._modes:
+            return []
+        about = {"tags": [], "metadata": metadata, "parent_ids": []}
+        return self._event(
+            "events", {"event": event, "run_id": id, "name": name, "data": data, **about}
+        )
+
+    def _done(self) -> list[str]:
+        if THREAD not in self._modes:
+            return [self._end]
+        done = NamedEvent("metadata", dumps({"status": "run_done", "run_id": self._run_id}))
+        return [done] if self._end is END else [self._end, done]
+
+    def _saved(
+        self, turns: Sequence[Turn], interrupts: Sequence[chunks.Interrupt] = ()
+    ) -> snapshot.SavedThread:
+        messages = snapshot.messages(turns)
+        return snapshot.SavedThread(self._thread_id, turns, messages, interrupts, self._state)
+
+    def _task(self, id: str, node: str) -> list[str]:
+        """Something begins. What it reads of the graph's state is not shown."""
+        task = {"id": id, "name": node, "input": {}, "triggers": [], "metadata": {}}
+        return [*self._debug("task", task), *self._event("tasks", task)]
+
+    def _task_ended(
+        self, id: str, node: str, result: Json, interrupts: Sequence[Json] = ()
+    ) -> list[str]:
+        ended = {"error": None, "result": result, "interrupts": [*interrupts]}
+        task: Json = {"id": id, "name": node, **ended}
+        return [*self._debug("task_result", task), *self._event("tasks", task)]
+
+    def _checkpoint(self, thread: snapshot.SavedThread | None = None) -> list[str]:
+        """The state behind the message that is whole now, as long as there is room for as much
+        again; `thread`: as the run leaves it, in any case."""
+        if self._modes.isdisjoint(("checkpoints", "debug")) or self._namespace:
+            return []
+        is_last = thread is not None
+        if not is_last and self._values_bytes + self._last_bytes > MAX_VALUES_BYTES:
+            return []
+        thread = thread or self._saved(self._thread.turns())
+        state = snapshot.event_state(thread)
+        self._last_bytes = len(dumps(state))
+        self._values_bytes += self._last_bytes
+        return [*self._debug("checkpoint", state), *self._event("checkpoints", state)]
+
+    def _debug(self, kind: str, payload: Json) -> list[str]:
+        if "debug" not in self._modes:
+            return []
+        self._debug_step += kind == "checkpoint"
+        step = self._debug_step + (kind != "checkpoint")
+        return self._event("debug", {"step": step, "type": kind, "payload": payload})
 
     def _update(self, node: str, messages: Sequence[Json]) -> list[str]:
         return self._event("updates", {node: {"messages": messages}})
@@ -345,8 +479,12 @@ class LangGraphEncoder:
         return [NamedEvent(self._named(name), dumps(data))] if mode in self._modes else []
 
     def _message(self, payload: str) -> list[str]:
-        name = self._named("messages")
-        return [NamedEvent(name, payload)] if _MESSAGES in self._modes else []
+        name, events = self._named("messages"), list[str]()
+        if "events" in self._modes:
+            message, about = json.loads(payload)
+            node, data = about["langgraph_node"], {"chunk": message}
+            events = self._raw("on_chat_model_stream", message["id"], node, data, about)
+        return [*events, NamedEvent(name, payload)] if _MESSAGES in self._modes else events
 
     def _named(self, event: str) -> str:
         return f"{event}|{self._namespace}" if self._namespace else event

@@ -3,7 +3,8 @@
 `Content-Location` and `Location` are without the prefix: clients put their `apiUrl` before them.
 """
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -73,6 +74,10 @@ FROM_THE_START = "-1"
 MAX_DIGITS = 9
 MAX_BATCH = 20
 """Runs that one request starts."""
+FOLLOW_SECONDS = 0.5
+"""Between looks at whether a run of a thread has begun that somebody reads."""
+MAX_FOLLOWED = 20
+"""Runs that may have begun between two looks."""
 YES = ("1", "true")
 """The values of a flag of the query that is set."""
 
@@ -116,7 +121,7 @@ _PATH = {"thread_id": "ThreadId"}
 _ACTION = Parameter("The text of the run is kept.", operations.one_of(["interrupt"]))
 _HELLO = {"type": "text", "text": "Hello"}
 _ASKED = {"assistant_id": "chat", "input": {"messages": [{"type": "human", "content": "Hello"}]}}
-_NAMES = "|".join((*stream.MODES, *stream.OTHER_MODES))
+_NAMES = "|".join((*stream.MODES, *stream.ASKED_MODES, *stream.OTHER_MODES))
 _MODES = {"type": "string", "pattern": f"^(({_NAMES})?(,|$))*$"}
 
 
@@ -243,42 +248,114 @@ async def join_run(request: ApiRequest) -> Response:
 
 
 @Operation(
+    "langgraphJoinThread",
+    _streamed(),
+    STORAGE | pick("thread_not_found", "limit_reached", "limit_exceeded", "invalid_stream_mode"),
+    query={
+        "stream_mode": Parameter(
+            "`run_modes` (all events), `state_update` (values) or `lifecycle` (begins and ends).",
+            operations.one_of([*stream.THREAD_MODES]),
+        ),
+        "stream_subgraphs": Parameter("`1` or `true`: what subagents say under tool calls too."),
+    },
+    headers={"Last-Event-ID": Parameter("The last event that the client has.")},
+)
+async def join_thread(request: ApiRequest) -> Response:
+    """Read the runs of a thread: the live one, and each that begins while the reader stays.
+
+    The stream has no end of its own, unless the thread is deleted.
+    """
+    key, query = thread_key(request), request.query_params
+    entry = await request.state["store"].get(key)
+    if entry is None:
+        raise unknown_thread(key)
+    asked = query.get("stream_mode") or "run_modes"
+    if asked not in stream.THREAD_MODES:
+        known = ", ".join(stream.THREAD_MODES)
+        raise InvalidRequest(
+            "invalid_stream_mode", f"stream_mode is {asked[:20]!r}: ask for one of {known}."
+        )
+    modes = _modes(stream.THREAD_MODES[asked], subgraphs=query.get("stream_subgraphs") in YES)
+    runs = _runs_of(request, key, entry, request.headers.get("last-event-id"))
+    return chat.stream_thread(request, runs, WIRE_FORMAT, modes)
+
+
+async def _runs_of(
+    request: ApiRequest, key: ThreadKey, entry: ThreadEntry, cursor: str | None
+) -> AsyncGenerator[Position]:
+    """Yield the runs of a thread as they begin: from behind a cursor, or from the live one on.
+    Raises ShuttingDown."""
+    state = request.state
+    last = None if entry.run_state == "live" else entry.run_id
+    if cursor and not isinstance(place := await position(state["reader"], key, cursor), str):
+        last = place.run.header.run_id
+        yield place
+    elif cursor and place == "done":
+        last = cursor.rpartition(":")[0]
+    while True:
+        now = await state["store"].get(key)
+        if now is None:
+            return
+        begun = list[LoggedRun]()
+        run_id: str | None = now.run_id
+        while run_id and run_id != last and len(begun) < MAX_FOLLOWED:
+            run = await state["reader"].find(key, run_id)
+            if run is None:
+                break
+            begun.append(run)
+            run_id = run.header.follows
+        for run in reversed(begun):
+            last = run.header.run_id
+            yield Position(run, 0)
+        if not begun:
+            await state["runs"].check()
+            await asyncio.sleep(FOLLOW_SECONDS)
+
+
+@Operation(
     "langgraphCancelRun",
     {
         202: Answer("The run is asked to stop.", {"type": "object", "maxProperties": 0}),
         204: Answer("With `wait`: the thread is saved and free, also if the run had ended."),
     },
-    _FOUND | pick("unsupported_option"),
+    _FOUND
+    | problem_codes.CAPACITY
+    | pick("unsupported_option", "run_in_progress", "thread_changed", "thread_still_busy"),
     query={
         "wait": Parameter("`1` or `true`: wait until the thread is saved and free."),
-        "action": _ACTION,
+        "action": Parameter(
+            "The text of the run is kept, or taken back.",
+            operations.one_of(["interrupt", "rollback"]),
+        ),
     },
 )
 async def cancel_run(request: ApiRequest) -> Response:
-    """Stop a run."""
+    """Stop a run, or with `rollback` take it back: its messages leave the thread."""
     query, runs = request.query_params, request.state["runs"]
-    _check_action(request)
+    _check_action(request, "rollback")
     _, run = await _find(request)
     key, run_id = thread_key(request), request.path_params["run_id"]
     if isinstance(run, QueuedRequest) and await runs.queue.withdraw(key, run_id):
         is_awaited = query.get("wait") in YES
         return Response(status_code=204) if is_awaited else JSONResponse({}, 202)
-    if query.get("wait") not in YES:
-        runs.ask_to_stop(key, run_id)
+    rolls_back, waits = query.get("action") == "rollback", query.get("wait") in YES
+    if rolls_back:
+        await runs.roll_back(principal(request), key, run_id, WIRE_FORMAT.name)
+    if not waits:
+        if not rolls_back:
+            runs.ask_to_stop(key, run_id)
         return JSONResponse({}, 202)
     if await request.state["store"].holder(key) == run_id:
         await runs.stop(key)
     return Response(status_code=204)
 
 
-def _check_action(request: ApiRequest) -> None:
+def _check_action(request: ApiRequest, *actions: str) -> None:
     """Raises InvalidRequest."""
     action = request.query_params.get("action", "interrupt")
-    if action != "interrupt":
-        raise InvalidRequest(
-            "unsupported_option",
-            f"action is {action[:20]!r}: a run can be interrupted, and what it said is kept.",
-        )
+    if action not in ("interrupt", *actions):
+        known = " or ".join(("interrupt", *actions))
+        raise InvalidRequest("unsupported_option", f"action is {action[:20]!r}: send {known}.")
 
 
 class Asked(NamedTuple):

@@ -7,6 +7,7 @@ name threads that nobody has made yet.
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import aclosing, suppress
 from functools import partial
+from types import MappingProxyType
 from typing import Annotated, Any, NamedTuple
 
 from pydantic import AfterValidator, WithJsonSchema
@@ -241,6 +242,7 @@ class Checkpoint(Fields):
 
 class LangGraphStateBody(Fields):
     checkpoint: Checkpoint | None = None
+    subgraphs: Annotated[bool | None, says("With the states in which subgraphs wait.")] = None
     select: Select | None = None
 
 
@@ -304,20 +306,20 @@ _UPDATE = (
 )
 _QUERY = {
     "select": Parameter("Keys of the state; all without it.", {"type": "array", "items": TEXT}),
-    "subgraphs": Parameter("Has no effect: the states of subgraphs are not shown."),
+    "subgraphs": Parameter("`1` or `true`: the states in which subgraphs wait, without values."),
 }
 
 
 @Operation("langgraphGetState", _STATE, _FOUND, query=_QUERY)
 async def get_state(request: ApiRequest) -> Response:
     """Load the newest state of a thread."""
-    return await _state_at(request, None, *_asked(request))
+    return await _state_at(request, None, _asked(request))
 
 
 @Operation("langgraphGetStateAt", _STATE, _FOUND | pick("unknown_checkpoint"), query=_QUERY)
 async def get_state_at(request: ApiRequest) -> Response:
     """Load the state of a checkpoint."""
-    return await _state_at(request, request.path_params["checkpoint_id"], *_asked(request))
+    return await _state_at(request, request.path_params["checkpoint_id"], _asked(request))
 
 
 @Operation(
@@ -331,16 +333,15 @@ async def get_state_of_checkpoint(request: ApiRequest) -> Response:
     """Load the state of the checkpoint that the body names, or the newest."""
     asked, headers = await read_body(request, LangGraphStateBody)
     place = asked.checkpoint.checkpoint_id if asked.checkpoint else None
-    return await _state_at(request, place, asked.select, headers)
+    return await _state_at(request, place, asked, headers)
 
 
-def _asked(request: ApiRequest) -> tuple[Sequence[str] | None, dict[str, str]]:
-    """Return the keys of a state that the query wants, and the header that names what has no
-    effect. Raises InvalidRequest."""
+def _asked(request: ApiRequest) -> LangGraphStateBody:
+    """Read what the query wants of a state. Raises InvalidRequest."""
     query = request.query_params
-    given = {"select": query.getlist("select") or None}
-    ignored = ["subgraphs"] if query.get("subgraphs", "").lower() in ("1", "true") else []
-    return read(LangGraphStateBody, given).select, chat.ignored_header(ignored)
+    subgraphs = query.get("subgraphs", "").lower() in ("1", "true")
+    given = {"select": query.getlist("select") or None, "subgraphs": subgraphs}
+    return read(LangGraphStateBody, given)
 
 
 @Operation(
@@ -370,7 +371,7 @@ async def update_state(request: ApiRequest) -> Response:
     if found is None:
         raise unknown_thread(thread_key(request))
     if asked.values is None and asked.as_node is None:
-        return await _state_at(request, asked.place, None, headers)
+        return await _state_at(request, asked.place, LangGraphStateBody(), headers)
     thread = found.thread if asked.place is None else await branch_at(request, found, asked.place)
     turn = state_update(
         asked.values, thread, asked.place, asked.as_node, request.state["body_limits"]
@@ -388,20 +389,20 @@ async def update_state(request: ApiRequest) -> Response:
 async def _state_at(
     request: ApiRequest,
     checkpoint_id: str | None,
-    select: Sequence[str] | None,
-    headers: Mapping[str, str],
+    asked: LangGraphStateBody,
+    headers: Mapping[str, str] = MappingProxyType({}),
 ) -> Response:
     """The state of a checkpoint; None: the newest."""
     found = await find_thread(request)
     if found is None or not found.entry.run_id:
-        return JSONResponse(selected(snapshot.empty_state(), select), headers=headers)
+        return JSONResponse(selected(snapshot.empty_state(), asked.select), headers=headers)
     entry, thread = found
     count = len(thread.messages)
     if checkpoint_id is not None:
         thread = await branch_at(request, found, checkpoint_id)
         count = snapshot.boundary(thread.messages, checkpoint_id)
-    rest = snapshot.state(thread, count, entry.updated_at)
-    return await state_response(thread, count, rest, select, headers)
+    rest = snapshot.state(thread, count, entry.updated_at, subgraphs=bool(asked.subgraphs))
+    return await state_response(thread, count, rest, asked.select, headers)
 
 
 @Operation(
