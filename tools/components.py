@@ -16,6 +16,10 @@ from turnstream.tools.schemas import SchemaFault
 OURS = Path(__file__).parent.parent / "static" / "components"
 SETTING = "TURNSTREAM_COMPONENTS"
 NAME = re.compile("[a-z][a-z0-9_]{0,63}")
+PROPS_DESCRIPTION = """\
+What the component shows. Props of each (? means optional; every component takes title?):
+{components}
+No other props."""
 TITLE = {"title": {"type": "string", "maxLength": 2000}}
 """The property that each component has beside its own."""
 ACTIONS = Props(
@@ -44,7 +48,7 @@ class Component:
     folder: Path
     props: Props
     told: str
-    """Its line in the description of `render_ui_component`, as a model reads it."""
+    """Its line in the description of `props` of `render_ui_component`, as a model reads it."""
     actions: Mapping[str, Mapping[str, Any]]
 
 
@@ -139,7 +143,7 @@ class Components:
             "type": "object",
             "properties": {
                 "component": {"type": "string", "enum": [*self.by_name]},
-                "props": {"type": "object", "description": "What the component shows."},
+                "props": {"type": "object", "description": self.told},
                 "data_from": {
                     "type": "string",
                     "minLength": 1,
@@ -155,7 +159,8 @@ class Components:
     @property
     def told(self) -> str:
         """The props of each component, a line each, as a model reads them."""
-        return "\n".join(component.told for component in self.by_name.values())
+        lines = "\n".join(component.told for component in self.by_name.values())
+        return PROPS_DESCRIPTION.format(components=lines)
 
     def check(self, args: Any) -> None:
         """Check types and limits of arguments. Raises ValueError with one sentence."""

@@ -1,7 +1,8 @@
 """The tools that live in the browser: `render_ui_component` and `request_user_selection`.
 
 `parameters` is what the model sees. It is flat, since providers refuse `oneOf` and `allOf` at the
-top; the description says the rest, and validation holds it.
+top; the descriptions say the rest, and validation holds it. The description of a tool stays below
+the 1024 characters that providers take; that of a property has no such limit.
 """
 
 from collections.abc import Sequence
@@ -15,10 +16,8 @@ from turnstream.tools.selection import MAX_OPTIONS, Kind, check_answer, validate
 
 RENDER_DESCRIPTION = """\
 Show something to the user in the chat: a chart, a table, cards, a report or an alert. It ends \
-your turn; do not repeat its content as text. Props of each component (? means optional; every \
-component takes title?):
-{components}
-No other props."""
+your turn; do not repeat its content as text. The description of props says what each component \
+takes."""
 
 SELECTION_DESCRIPTION = """\
 Ask the user to choose, when you cannot go on without: one option (single), several (multiple), a \
@@ -77,7 +76,7 @@ def render_tool(components: Components) -> UITool:
     """Return `render_ui_component` for these components."""
     return UITool(
         name="render_ui_component",
-        description=RENDER_DESCRIPTION.format(components=components.told),
+        description=RENDER_DESCRIPTION,
         parameters=components.parameters,
         validate=components.validate,
         drawable=components.drawable,

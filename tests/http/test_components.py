@@ -64,11 +64,13 @@ async def test_the_model_is_told_of_a_component_and_its_props_are_checked(
     own = endpoint_settings(tmp_path / "t.db", endpoint, components=(FOLDER,))
     async with serving(own, TOOLS) as client:
         await client.turn({"message": "Show the load"})
-    [told] = [
-        tool["function"]["description"]
+    [tool] = [
+        tool["function"]
         for tool in endpoint.requests[0]["tools"]
         if tool["function"]["name"] == "render_ui_component"
     ]
+    assert tool["description"] == render_ui_component.description
+    told = tool["parameters"]["properties"]["props"]["description"]
     assert (
         "- alarm_gauge, one measured value between its limits: value (number), unit?, "
         "alarm? (number of the alarm, where there is one), readings? (up to 20 numbers)\n" in told

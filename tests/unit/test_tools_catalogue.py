@@ -2,15 +2,19 @@
 
 import inspect
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
 from langchain_core.tools import BaseTool, StructuredTool, tool
 
+from tests.support.serving import PROJECT
 from turnstream.tools.builtin import CATALOGUE
 from turnstream.tools.catalogue import Catalogue
+from turnstream.tools.components import further_components
 from turnstream.tools.contract import CatalogueError, ResultLookup, UITool, real_tool
+from turnstream.tools.ui import with_components
 
 
 @real_tool(client_fields=["total"])
@@ -65,6 +69,12 @@ def test_every_tool_is_described_with_a_schema_of_its_arguments() -> None:
 def test_no_schema_has_at_its_top_what_providers_refuse() -> None:
     for entry in CATALOGUE.describe():
         assert not {"oneOf", "anyOf", "allOf", "if", "$ref"} & entry["parameters"].keys()
+
+
+@pytest.mark.parametrize("folders", [[], [PROJECT / "tests" / "data" / "components"]])
+def test_no_description_is_longer_than_providers_take(folders: list[Path]) -> None:
+    for entry in with_components(CATALOGUE, further_components(folders)).describe():
+        assert len(entry["description"]) <= 1024, entry["name"]
 
 
 def test_every_argument_of_a_real_tool_is_described() -> None:
