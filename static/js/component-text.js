@@ -5,16 +5,33 @@
 
 import { nameOf } from "./chart.js";
 
+/** @typedef {{text?: (props: any, writing: any) => string}} Texted */
+
 /**
  * Its title and its text; that of a component without a text of its own are its props.
  *
- * @param {{text?: (props: any, writing: any) => string}} component
- * @param {Record<string, any>} props
+ * @param {Texted} component @param {Record<string, any>} props
  */
 export function componentText(component, props) {
   const title = props.title ? `**${inline(props.title)}**` : "";
-  const content = component.text ? component.text(props, WRITING) : propsText(props);
+  const content = ownText(component, props) ?? propsText(props);
   return [title, content].filter(Boolean).join("\n\n");
+}
+
+/** What its `text.js` gives; null if it has none, or that fails.
+ *
+ * @param {Texted} component @param {Record<string, any>} props
+ */
+function ownText({ text }, props) {
+  if (!text) return null;
+  try {
+    const words = text(props, WRITING);
+    if (typeof words !== "string") throw new TypeError("text() of a component gave no string");
+    return words;
+  } catch (error) {
+    reportError(error);
+    return null;
+  }
 }
 
 const isObject = (value) => typeof value === "object" && value !== null && !Array.isArray(value);

@@ -4,9 +4,9 @@ import { AsyncDirective, directive } from "../vendor/lit-html/async-directive.js
 import { guard } from "../vendor/lit-html/directives/guard.js";
 import { html, nothing, svg } from "../vendor/lit-html/lit-html.js";
 import { OURS } from "../components/index.js";
+import { undrawn } from "./apart.js";
 import { withDates } from "./dates.js";
 import { drawing } from "./drawing.js";
-import { icons } from "./icons.js";
 import { partial, whole, withTitle } from "./props.js";
 
 /** @typedef {import("../components/index.js").Component} Component */
@@ -146,7 +146,7 @@ function drawn({ draw }, props, isStreaming) {
     return draw(props, { html, svg, nothing, drawing, isStreaming });
   } catch (error) {
     reportError(error);
-    return html`<p class="muted">${icons.warning} This could not be drawn.</p>`;
+    return undrawn();
   }
 }
 

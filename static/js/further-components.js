@@ -2,6 +2,7 @@
 
 import * as api from "./api.js";
 import { html, nothing } from "../vendor/lit-html/lit-html.js";
+import { apart } from "./apart.js";
 import { componentText } from "./component-text.js";
 import { linked } from "./styles.js";
 
@@ -28,13 +29,14 @@ export async function load(name) {
   ]);
   return {
     schema,
-    draw: drawing.draw,
+    draw: (props, page) => apart(() => drawing.draw(props, page)),
     text: words.text,
     drawsTitle: drawing.drawsTitle,
+    // Only of whole props: what an author's `text` makes of half of them helps nobody.
     below(props, isStreaming) {
       const usable = Object.values(actions).filter((action) => isUsable(action, props));
       return html`
-        ${words.text ? spoken(componentText(words, props)) : nothing}
+        ${words.text && !isStreaming ? spoken(componentText(words, props)) : nothing}
         ${usable.length ? bar(usable, props, isStreaming) : nothing}
       `;
     },

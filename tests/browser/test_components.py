@@ -246,10 +246,14 @@ def acknowledge(alarm: int) -> dict[str, Any]:
 
 @asynccontextmanager
 async def integrated(
-    endpoint: StrictEndpoint, visitors: Visitors, folder: Path, look: str = "desktop"
+    endpoint: StrictEndpoint,
+    visitors: Visitors,
+    folder: Path,
+    look: str = "desktop",
+    components: Path = COMPONENTS,
 ) -> AsyncIterator[Visit]:
     """A visit to a server whose deployer has added components."""
-    own = endpoint_settings(folder / "t.db", endpoint, components=(COMPONENTS,))
+    own = endpoint_settings(folder / "t.db", endpoint, components=(components,))
     async with serving(own, Catalogue((acknowledge,), (render_ui_component,))) as client:
         yield await (await visitors(client.url, look)).open()
 
@@ -310,3 +314,46 @@ async def test_a_button_of_a_component_calls_its_tool_as_the_policy_allows(
         await figure.last.get_by_role("button", name="Acknowledge").click()
         await expect(figure.last.get_by_role("status")).to_contain_text("approve")
         assert acknowledged == [7]
+
+
+DRAWS = "export const draw = (_, { html }) => html`<b>drawn</b>`;"
+DRAW_THROWS = "export const draw = () => missing;"
+TEMPLATE_THROWS = "export const draw = (_, { html }) => html`<b>${Symbol()}</b>`;"
+TEXT_THROWS = "export const text = () => missing;"
+TEXT_IS_NO_TEXT = "export const text = () => undefined;"
+
+
+@pytest.mark.parametrize(
+    ("draw", "text", "shown"),
+    [
+        (DRAWS, TEXT_THROWS, "drawn"),
+        (DRAWS, TEXT_IS_NO_TEXT, "drawn"),
+        (DRAW_THROWS, None, "This could not be drawn."),
+        (TEMPLATE_THROWS, TEXT_THROWS, "This could not be drawn."),
+    ],
+)
+async def test_a_component_that_fails_takes_nothing_else_away(
+    endpoint: StrictEndpoint,
+    visitors: Visitors,
+    tmp_path: Path,
+    draw: str,
+    text: str | None,
+    shown: str,
+) -> None:
+    folder = tmp_path / "components" / "faulty"
+    folder.mkdir(parents=True)
+    (folder / "schema.json").write_text('{"type": "object", "properties": {}}')
+    (folder / "draw.js").write_text(draw)
+    if text:
+        (folder / "text.js").write_text(text)
+    async with integrated(endpoint, visitors, tmp_path, components=folder.parent) as visit:
+        await visit.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+        figure = await show(visit, endpoint, "faulty", {"title": "Load", "n": 7})
+        await expect(figure.locator("div").first).to_contain_text(shown)
+        await expect(figure.get_by_role("heading")).to_have_text("Load")
+        await visit.reply.get_by_role("button", name="Copy message").click()
+        await expect(visit.reply.locator("[data-copy=copied]")).to_be_visible()
+        copied = await visit.page.evaluate("() => navigator.clipboard.readText()")
+        assert copied == "**Load**\n\n- n: 7"
+    assert visitors.account.errors, "the console has what failed"
+    visitors.account.errors.clear()
