@@ -160,7 +160,7 @@ function assistantMessage(message, about, actions) {
     >
       ${repeat(
         parts,
-        (part, index) => `${part.key ?? index}-${part.type}`,
+        keyOf,
         (part, index) => html`${speaker(speakers[index])}${partView(part, about, actions)}`,
       )}
       ${
@@ -173,6 +173,9 @@ function assistantMessage(message, about, actions) {
     </article>
   `;
 }
+
+/** A call has its own element: what a person set in a table is not the next table's. */
+const keyOf = (part, index) => `${part.key ?? index}-${part.type}-${part.toolCallId ?? ""}`;
 
 const speaker = (name) =>
   name

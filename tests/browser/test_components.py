@@ -127,6 +127,23 @@ async def test_a_long_table_is_sorted_filtered_and_paged(
     assert box["height"] <= 440
 
 
+async def test_what_is_set_in_a_table_stays_with_this_table(
+    scripted_visit: Visit, endpoint: StrictEndpoint
+) -> None:
+    columns = [{"key": "name"}]
+    long = {"columns": columns, "rows": [{"name": f"Site {n}"} for n in range(120)]}
+    short = {"columns": columns, "rows": [{"name": f"Plant {n}"} for n in range(12)]}
+    figure = await show(scripted_visit, endpoint, "table", short)
+    endpoint.script(call_reply((RENDER, json.dumps({"component": "table", "props": long}))))
+    await scripted_visit.button("Regenerate reply").click()
+    await scripted_visit.idle()
+    await figure.get_by_role("button", name="Next rows").click()
+    await figure.get_by_role("searchbox", name="Filter rows").fill("site 1")
+    await scripted_visit.reply.get_by_role("button", name="Previous version").click()
+    await expect(figure.locator("tbody tr")).to_have_count(12)
+    await expect(figure.get_by_role("searchbox", name="Filter rows")).to_have_value("")
+
+
 async def test_a_table_shows_its_rows_and_hands_them_out_as_csv(
     scripted_visit: Visit, endpoint: StrictEndpoint, tmp_path: Path
 ) -> None:

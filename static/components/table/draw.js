@@ -75,6 +75,8 @@ const table = directive(
         ({ align }, i) => align === "right" || (!align && isNumeric(all, i)),
       );
       const shown = ordered(found(all, this.#words), this.#by, this.#isDown);
+      const pages = Math.ceil(shown.length / PAGE);
+      this.#page = Math.max(0, Math.min(this.#page, pages - 1));
       const sorting = {
         by: this.#by,
         isDown: this.#isDown,
