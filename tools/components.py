@@ -66,6 +66,8 @@ def read_component(folder: Path) -> Component:
     try:
         said = Props(own).words()
         props = Props({**own, "properties": TITLE | own.get("properties", {})})
+        if props.schema["properties"]["title"].get("type") != "string":
+            raise SchemaFault('its property "title", which the page shows, must be a string')
     except SchemaFault as error:
         raise CatalogueError(f"{path} cannot be used: {error}.") from None
     about = f", {own['description']}" if "description" in own else ""

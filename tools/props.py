@@ -55,7 +55,8 @@ class Props:
         self._validator = SchemaValidator(_check(schema, "#"), CoreConfig(strict=True))
         self._lengths = [*_lengths(schema, ())]
         for _, other in self._lengths:
-            if other not in self.required or self._properties[other].get("type") != "array":
+            named = self._properties.get(other, {}) if isinstance(other, str) else {}
+            if other not in self.required or named.get("type") != "array":
                 raise SchemaFault(f"sameLengthAs names {other!r}: it must be a required array")
 
     @property
@@ -103,6 +104,8 @@ class Props:
 
 def _check(schema: Schema, where: str) -> CoreSchema:
     """Return the check of a schema at its place in the whole. Raises SchemaFault."""
+    if not isinstance(schema, Mapping):
+        raise SchemaFault(f"{where} must be an object with a type, not true or false")
     if "enum" in schema:
         return _one_of(schema, where)
     types = _types(schema)
@@ -112,12 +115,17 @@ def _check(schema: Schema, where: str) -> CoreSchema:
     own = frozenset[str]().union(
         *(KEYWORDS[one] for one in types if not several or one != "string")
     )
+    _only(schema, own, where)
+    make = None if several else COMPOUND.get(types[0])
+    return make(schema, where) if make else _scalar(schema, types)
+
+
+def _only(schema: Schema, own: frozenset[str], where: str) -> None:
+    """Raises SchemaFault for a keyword that is neither one of these nor allowed anywhere."""
     for keyword in schema:
         if keyword not in own | ANYWHERE:
             remedy = f"use {', '.join(sorted(own))}" if own else "leave it out"
             raise SchemaFault(f"{where}/{keyword} is not supported: {remedy}")
-    make = None if several else COMPOUND.get(types[0])
-    return make(schema, where) if make else _scalar(schema, types)
 
 
 def _types(schema: Schema) -> list[str]:
@@ -126,9 +134,13 @@ def _types(schema: Schema) -> list[str]:
 
 
 def _one_of(schema: Schema, where: str) -> CoreSchema:
-    if not all(isinstance(value, str) for value in schema["enum"]):
-        raise SchemaFault(f"{where}/enum must list strings")
-    return literal_schema(schema["enum"])
+    _only(schema, frozenset(), where)
+    listed = schema["enum"]
+    if not listed or not all(isinstance(value, str) for value in listed):
+        raise SchemaFault(f"{where}/enum must list strings, one at least")
+    if _types(schema) not in ([], ["string"]):
+        raise SchemaFault(f"{where}/type must be string beside enum")
+    return literal_schema(listed)
 
 
 def _object(schema: Schema, where: str) -> CoreSchema:
@@ -151,15 +163,18 @@ def _object(schema: Schema, where: str) -> CoreSchema:
 def _array(schema: Schema, where: str) -> CoreSchema:
     if not isinstance(schema.get("items"), Mapping):
         raise SchemaFault(f"{where} needs items, a schema")
-    return list_schema(
-        _check(schema["items"], f"{where}/items"),
-        min_length=schema.get("minItems"),
-        max_length=schema.get("maxItems"),
-    )
+    least, most = _lengths_of(schema, "minItems", "maxItems")
+    return list_schema(_check(schema["items"], f"{where}/items"), min_length=least, max_length=most)
 
 
 def _string(schema: Schema, _where: str) -> CoreSchema:
-    return str_schema(min_length=schema.get("minLength"), max_length=schema.get("maxLength"))
+    least, most = _lengths_of(schema, "minLength", "maxLength")
+    return str_schema(min_length=least, max_length=most)
+
+
+def _lengths_of(schema: Schema, *keywords: str) -> list[int | None]:
+    """Whole numbers: JSON Schema lets 3 be written 3.0."""
+    return [int(schema[keyword]) if keyword in schema else None for keyword in keywords]
 
 
 def _scalar(schema: Schema, types: list[str]) -> CoreSchema:
@@ -175,13 +190,17 @@ COMPOUND: Mapping[str, Callable[[Schema, str], CoreSchema]] = {
 
 
 def _lengths(schema: Schema, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Yield the paths to arrays whose length is that of another property, and its name."""
+    """Yield the paths to arrays whose length is that of another property, and its name. Raises
+    SchemaFault for one in a property that has no name, since no path leads there."""
     if "sameLengthAs" in schema:
         yield path, schema["sameLengthAs"]
     for name, declared in schema.get("properties", {}).items():
         yield from _lengths(declared, (*path, name))
     if "items" in schema:
         yield from _lengths(schema["items"], (*path, ITEMS))
+    others = schema.get("additionalProperties")
+    if isinstance(others, Mapping) and any(_lengths(others, ())):
+        raise SchemaFault("sameLengthAs is not supported in additionalProperties")
 
 
 def _values(
@@ -241,7 +260,7 @@ def _items(schema: Schema) -> str:
 
 
 def _count(schema: Schema) -> str:
-    least, most = schema.get("minItems", 0), schema.get("maxItems")
+    least, most = _lengths_of(schema, "minItems", "maxItems")
     if most is None:
         return f"at least {least}" if least else "any number of"
     if least == most:

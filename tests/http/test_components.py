@@ -100,6 +100,15 @@ SCHEMA = '{"type": "object", "properties": {"a": {"type": "string"}}}'
             {"gauge/draw.js": "", "gauge/schema.json": '{"type": "array"}'},
             'cannot be used: its "type" must be "object"',
         ),
+        (
+            {
+                "gauge/draw.js": "",
+                "gauge/schema.json": SCHEMA.replace('"a"', '"title"', 1).replace(
+                    '"string"', '"integer"'
+                ),
+            },
+            'its property "title", which the page shows, must be a string',
+        ),
         ({"alert/draw.js": "", "alert/schema.json": SCHEMA}, "Two components are named 'alert'"),
         (
             {

@@ -21,6 +21,7 @@ def fits(schema: dict[str, Any], props: Any) -> bool:
     return True
 
 
+ARRAY = {"type": "array", "items": {"type": "null"}}
 VALUES: list[Any] = [None, True, 0, 1, 2, 2.0, 2.5, -1, "", "a", "abc", [], [1], [1, "a"], {}]
 VALUES += [{"b": 1}, {"b": "x"}]
 SCHEMAS: list[dict[str, Any]] = [
@@ -30,6 +31,8 @@ SCHEMAS: list[dict[str, Any]] = [
     {"type": "boolean"},
     {"type": "null"},
     {"type": "string", "minLength": 1, "maxLength": 2},
+    {"type": "string", "maxLength": 2.0},
+    {"type": "array", "items": {"type": "integer"}, "maxItems": 1.0},
     {"enum": ["a", "abc"]},
     {"type": "array", "items": {"type": "integer"}, "minItems": 1},
     {"type": "object", "additionalProperties": {"type": "number"}},
@@ -63,6 +66,10 @@ def test_props_are_checked_as_json_schema_says(schema: dict[str, Any]) -> None:
             an_object(a={"type": "array", "items": an_object(b={"type": "number"}), "maxItems": 9}),
             "a (up to 9 of {b: number})",
         ),
+        (
+            an_object(a=ARRAY | {"items": {"type": "string"}, "maxItems": 2.0}),
+            "a (up to 2 strings)",
+        ),
         (an_object(a={"type": "string", "description": "a day"}), "a (a day)"),
     ],
 )
@@ -84,6 +91,27 @@ def test_a_model_reads_what_the_schema_says(schema: dict[str, Any], words: str) 
         ),
         (an_object(a={"type": "array"}), "#/properties/a needs items"),
         (an_object(a={"enum": [1]}), "#/properties/a/enum must list strings"),
+        (an_object(a={"enum": []}), "/a/enum"),
+        (an_object(a={"enum": ["x"], "pattern": "z"}), "/a/pattern is not supported"),
+        (an_object(a={"enum": ["x"], "type": "integer"}), "/a/type must be string beside enum"),
+        (an_object(a=True), "#/properties/a must be an object"),
+        (
+            {"type": "object", "additionalProperties": {"anyOf": [{"type": "string"}]}},
+            "#/additionalProperties",
+        ),
+        (an_object(a=ARRAY | {"sameLengthAs": 5}), "sameLengthAs names 5"),
+        (
+            {
+                "type": "object",
+                "properties": {"a": ARRAY | {"sameLengthAs": "b"}},
+                "required": ["b"],
+            },
+            "sameLengthAs names 'b'",
+        ),
+        (
+            an_object(b=ARRAY) | {"additionalProperties": ARRAY | {"sameLengthAs": "b"}},
+            "sameLengthAs is not supported in additionalProperties",
+        ),
         (
             an_object(
                 a={"type": "array", "items": {"type": "null"}, "sameLengthAs": "b"},
