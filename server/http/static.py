@@ -72,8 +72,9 @@ HASHED = re.compile(r"-[0-9A-Z]{8}\.(?:css|js|svg)(?:\.map)?$")
 class Page(StaticFiles):
     cache_control = ASK_AGAIN
 
-    def __init__(self, folder: Path) -> None:
-        super().__init__(directory=folder, html=True)
+    def __init__(self, folder: Path, *, html: bool = True) -> None:
+        """`html`: the address of a folder is that of its index.html."""
+        super().__init__(directory=folder, html=html)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         async def with_headers(message: Message) -> None:
@@ -148,21 +149,30 @@ class ComponentFiles(Page):
     cache_control = KEEP
 
     def __init__(self, component: Component) -> None:
-        super().__init__(component.folder)
+        super().__init__(component.folder, html=False)
         self.component = component
         self.version = _version(component.folder)
 
     def get_path(self, scope: Scope) -> str:
         return str(scope["path_params"]["file"])
 
+    def lookup_path(self, path: str) -> tuple[str, stat_result | None]:
+        return super().lookup_path(path) if _is_served(Path(path)) else ("", None)
+
+
+def _is_served(path: Path) -> bool:
+    """A path in a component's folder is not of what tools keep there."""
+    return not any(name[0] == "." or name == "node_modules" for name in path.parts)
+
 
 def _version(folder: Path) -> str:
     """Return a hash of the files of a folder that are served."""
     digest = hashlib.sha256()
     for path in sorted(folder.rglob("*")):
-        if path.suffix in MEDIA_TYPES and path.is_file():
+        inner = path.relative_to(folder)
+        if path.suffix in MEDIA_TYPES and _is_served(inner) and path.is_file():
             content = path.read_bytes()
-            digest.update(f"{path.relative_to(folder).as_posix()}\n{len(content)}\n".encode())
+            digest.update(f"{inner.as_posix()}\n{len(content)}\n".encode())
             digest.update(content)
     return digest.hexdigest()[:12]
 

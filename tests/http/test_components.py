@@ -53,6 +53,30 @@ async def test_a_component_is_listed_with_its_schema_and_its_files(tmp_path: Pat
             assert (await client.http.get(other)).status_code == 404, other
 
 
+async def test_what_tools_keep_in_the_folder_of_a_component_is_not_served(tmp_path: Path) -> None:
+    folder = tmp_path / "components" / "gauge"
+    private = [".git/config.json", ".env.json", "node_modules/a/index.js", "sub/.hidden.css"]
+    public = ["schema.json", "draw.js", "sub/index.html", "404.html"]
+    for name in (*private, *public):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(SCHEMA)
+    own = settings(tmp_path / "t.db", components=(folder.parent,))
+    async with serving(own, TOOLS) as client:
+        [gauge] = (await client.http.get("/components")).json()["components"]
+        root = gauge["draw"].removesuffix("draw.js")
+        for name, status in [*((name, 404) for name in private), *((name, 200) for name in public)]:
+            assert (await client.http.get(root + name)).status_code == status, name
+        for name in ("sub", "sub/", "missing.js"):
+            answer = await client.http.get(root + name)
+            assert answer.status_code == 404, name
+            assert SCHEMA not in answer.text
+    for name in private:
+        (folder / name).write_text("changed")
+    async with serving(own, TOOLS) as client:
+        [same] = (await client.http.get("/components")).json()["components"]
+        assert same["version"] == gauge["version"]
+
+
 async def test_the_model_is_told_of_a_component_and_its_props_are_checked(
     tmp_path: Path, endpoint: StrictEndpoint
 ) -> None:
