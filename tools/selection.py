@@ -145,7 +145,8 @@ def check_answer(args: Mapping[str, Any], answer: Any) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """The answer to one kind of question. `fits` gets the values of `fields`."""
+    """The answer to one kind of question. `fits` gets the values of `fields`; it may raise
+    ValueError with a sentence of its own."""
 
     fields: tuple[str, ...]
     bare: tuple[type, ...]
@@ -172,7 +173,11 @@ def _fits_range(asked: Selection, start: Any, end: Any) -> bool:
 
 
 def _fits_form(asked: Selection, answers: Any) -> bool:
-    return isinstance(answers, dict) and schemas.misfit(asked.fields, answers) is None
+    """Raises ValueError that names the field which does not fit."""
+    fault = schemas.misfit(asked.fields, answers)
+    if fault:
+        raise ValueError(f"The answers do not fit the fields. {fault}")
+    return True
 
 
 def _options_in_words(asked: Selection) -> str:

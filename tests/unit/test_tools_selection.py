@@ -230,11 +230,19 @@ def test_the_answers_of_a_form_fit_its_fields(answers: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    "answer", [{"answers": {}}, {"answers": {"name": "Ada", "guests": -1}}, {"name": "Ada"}, "Ada"]
+    ("answer", "said"),
+    [
+        ({"answers": {}}, "name"),
+        ({"answers": {"name": "Ada", "guests": -1}}, "guests"),
+        ({"answers": 7}, "object"),
+        ({"name": "Ada"}, "does not fit the question"),
+        ("Ada", "does not fit the question"),
+    ],
 )
-def test_answers_that_do_not_fit_the_fields_are_refused(answer: Any) -> None:
-    with pytest.raises(ValueError, match="does not fit the question"):
+def test_a_refused_answer_to_a_form_names_the_field(answer: Any, said: str) -> None:
+    with pytest.raises(ValueError, match=said) as refused:
         check(FORM, answer)
+    assert str(refused.value).endswith(".")
 
 
 @pytest.mark.parametrize(
