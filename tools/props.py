@@ -21,7 +21,7 @@ from pydantic_core.core_schema import (
 )
 
 from turnstream.tools.arguments import sentence, typed
-from turnstream.tools.schemas import SchemaFault, ToolSchema
+from turnstream.tools.schemas import SchemaFault, accept
 
 Schema: TypeAlias = Mapping[str, Any]
 
@@ -47,9 +47,7 @@ class Props:
 
     def __init__(self, schema: Schema) -> None:
         """Raises SchemaFault for a schema that is malformed, or uses other keywords."""
-        ToolSchema(schema)
-        if schema.get("type") != "object":
-            raise SchemaFault('its "type" must be "object"')
+        accept(schema)
         self.schema = schema
         self._properties: Schema = schema.get("properties", {})
         self._validator = SchemaValidator(_check(schema, "#"), CoreConfig(strict=True))
@@ -223,7 +221,6 @@ MANY: Mapping[str, str] = {
     "integer": "whole numbers",
     "boolean": "true or false",
     "object": "objects",
-    "array": "arrays",
 }
 """Types of JSON Schema in words, where these differ."""
 
@@ -243,10 +240,12 @@ def _words(schema: Schema) -> str:
         return str(schema["description"])
     if "enum" in schema:
         return joined(schema["enum"], "or")
-    if schema["type"] == "array":
-        return f"{_count(schema)} {_items(schema['items'])}"
     types = _types(schema)
-    return "" if types == ["string"] else joined([ONE.get(name, name) for name in types], "or")
+    if types == ["array"]:
+        return f"{_count(schema)} {_items(schema['items'])}"
+    if "properties" in schema:
+        return _braced(schema)
+    return "" if types == ["string"] else _typed(schema, ONE)
 
 
 def _items(schema: Schema) -> str:
@@ -254,9 +253,32 @@ def _items(schema: Schema) -> str:
         return str(schema["description"])
     if "enum" in schema:
         return f"of {joined(schema['enum'], 'or')}"
-    if "properties" in schema:
-        return f"of {{{', '.join(_named(schema, ': {}'))}}}"
-    return joined([MANY.get(name, name) for name in _types(schema)], "or")
+    types = _types(schema)
+    if types == ["array"]:
+        return f"lists of {_count(schema)} {_items(schema['items'])}"
+    return f"of {_braced(schema)}" if "properties" in schema else _typed(schema, MANY)
+
+
+def _braced(schema: Schema) -> str:
+    return f"{{{', '.join(_named(schema, ': {}'))}}}"
+
+
+def _typed(schema: Schema, words: Mapping[str, str]) -> str:
+    """The types of a value, numbers with their limits."""
+    return joined(
+        [
+            words.get(name, name) + (_limits(schema) if name in ("number", "integer") else "")
+            for name in _types(schema)
+        ],
+        "or",
+    )
+
+
+def _limits(schema: Schema) -> str:
+    least, most = schema.get("minimum"), schema.get("maximum")
+    if least is None:
+        return "" if most is None else f" of at most {most}"
+    return f" of at least {least}" if most is None else f" from {least} to {most}"
 
 
 def _count(schema: Schema) -> str:

@@ -96,8 +96,9 @@ async def test_the_model_is_told_of_a_component_and_its_props_are_checked(
     assert tool["description"] == render_ui_component.description
     told = tool["parameters"]["properties"]["props"]["description"]
     assert (
-        "- alarm_gauge, one measured value between its limits: value (number), unit?, "
-        "alarm? (number of the alarm, where there is one), readings? (up to 20 numbers)\n" in told
+        "- alarm_gauge, one measured value between its limits: value (number from 0 to 100), "
+        "unit?, alarm? (number of the alarm, where there is one), readings? (up to 20 numbers)\n"
+        in told
     )
     assert "props.value: should be a number, at least 0, at most 100" in str(endpoint.requests[1])
 
@@ -122,7 +123,7 @@ SCHEMA = '{"type": "object", "properties": {"a": {"type": "string"}}}'
         ({"gauge/draw.js": "", "gauge/schema.json": "[]"}, "schema.json is not a JSON object"),
         (
             {"gauge/draw.js": "", "gauge/schema.json": '{"type": "array"}'},
-            'cannot be used: its "type" must be "object"',
+            'cannot be used: it must be the JSON Schema of an object ("type": "object")',
         ),
         (
             {

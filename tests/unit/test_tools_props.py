@@ -1,5 +1,6 @@
 """A component's schema is the check of its props and what a model is told of them."""
 
+from functools import reduce
 from typing import Any
 
 import pytest
@@ -22,6 +23,9 @@ def fits(schema: dict[str, Any], props: Any) -> bool:
 
 
 ARRAY = {"type": "array", "items": {"type": "null"}}
+NESTED: dict[str, Any] = reduce(
+    lambda inner, _: {"type": "array", "items": inner}, range(1000), {"type": "null"}
+)
 VALUES: list[Any] = [None, True, 0, 1, 2, 2.0, 2.5, -1, "", "a", "abc", [], [1], [1, "a"], {}]
 VALUES += [{"b": 1}, {"b": "x"}]
 SCHEMAS: list[dict[str, Any]] = [
@@ -71,6 +75,26 @@ def test_props_are_checked_as_json_schema_says(schema: dict[str, Any]) -> None:
             "a (up to 2 strings)",
         ),
         (an_object(a={"type": "string", "description": "a day"}), "a (a day)"),
+        (
+            an_object(a={"type": "array", "items": {"type": "array", "items": {"type": "null"}}}),
+            "a (any number of lists of any number of null)",
+        ),
+        (
+            an_object(
+                at=an_object(
+                    lat={"type": "number", "minimum": -90, "maximum": 90}, name={"type": "string"}
+                )
+            ),
+            "at ({lat: number from -90 to 90, name})",
+        ),
+        (
+            an_object(a={"type": ["integer", "null"], "minimum": 0}),
+            "a (whole number of at least 0 or null)",
+        ),
+        (
+            an_object(a={"type": "array", "items": {"type": "number", "maximum": 2}}),
+            "a (any number of numbers of at most 2)",
+        ),
     ],
 )
 def test_a_model_reads_what_the_schema_says(schema: dict[str, Any], words: str) -> None:
@@ -80,7 +104,9 @@ def test_a_model_reads_what_the_schema_says(schema: dict[str, Any], words: str) 
 @pytest.mark.parametrize(
     ("schema", "fault"),
     [
-        ({"type": "array"}, '"type" must be "object"'),
+        ({"type": "array"}, '("type": "object")'),
+        ({"type": "object", "enum": [{}]}, "without oneOf"),
+        (an_object(a=NESTED), "nested deeper than"),
         ({"type": "object", "properties": []}, "#/properties is"),
         (an_object(a={"anyOf": []}), "#/properties/a"),
         (an_object(a={}), "#/properties/a needs a type"),
