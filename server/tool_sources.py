@@ -1,8 +1,10 @@
 """The tools beside our own: those of other servers, by the settings."""
 
-from collections.abc import AsyncIterator, Sequence
+import logging
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from importlib.util import find_spec
+from typing import Any
 
 from turnstream.server.settings import Settings
 from turnstream.tools.catalogue import Catalogue
@@ -12,6 +14,8 @@ from turnstream.tools.current import CurrentCatalogue
 from turnstream.tools.remote import with_remote_tools
 from turnstream.tools.ui import with_components
 
+logger = logging.getLogger(__name__)
+
 
 @asynccontextmanager
 async def open_tools(
@@ -19,35 +23,50 @@ async def open_tools(
 ) -> AsyncIterator[CurrentCatalogue]:
     """The catalogue with further components and the tools of other servers added, as they are at
     every moment. Raises CatalogueError."""
-    async with _joined(settings, with_components(catalogue, components)) as tools:
-        for component in components:
-            _check_actions(component, tools.current)
-        yield tools
-
-
-def _check_actions(component: Component, catalogue: Catalogue) -> None:
-    for name, action in component.actions.items():
-        if action["tool"] not in catalogue.real_by_name:
-            raise CatalogueError(
-                f"{component.folder / 'actions.json'}: {name!r} calls the tool {action['tool']!r}, "
-                "which this server does not have."
-            )
-
-
-@asynccontextmanager
-async def _joined(settings: Settings, catalogue: Catalogue) -> AsyncIterator[CurrentCatalogue]:
     async with with_remote_tools(
-        catalogue,
+        with_components(catalogue, components),
         settings.remote_tools,
         timeout_seconds=settings.tool_timeout_seconds,
         max_bytes=settings.max_result_bytes,
-    ) as joined:
+    ) as fixed:
         if settings.mcp is None:
-            yield CurrentCatalogue(joined)
+            _check_actions(components, fixed, fixed, has_mcp=False)
+            yield CurrentCatalogue(fixed)
             return
         if find_spec("mcp") is None:
             raise CatalogueError("TURNSTREAM_MCP needs the extra mcp: pip install mcp")
         from turnstream.tools.mcp.joining import with_mcp_tools
 
-        async with with_mcp_tools(joined, settings.mcp) as tools:
+        async with with_mcp_tools(fixed, settings.mcp) as tools:
+            _check_actions(components, fixed, tools.current, has_mcp=True)
             yield tools
+
+
+def _check_actions(
+    components: Sequence[Component], fixed: Catalogue, current: Catalogue, *, has_mcp: bool
+) -> None:
+    """Check that there are the tools that buttons call, and their arguments. Those of MCP servers
+    change, and come late: one that is not there is a warning. Raises CatalogueError."""
+    parameters = {tool["name"]: tool["parameters"] for tool in fixed.describe()}
+    for component in components:
+        for name, action in component.actions.items():
+            tool = action["tool"]
+            button = f"{component.folder / 'actions.json'}: {name!r}"
+            if tool in fixed.real_by_name:
+                fault = _misfit(action.get("arguments", {}), parameters[tool])
+                if fault:
+                    raise CatalogueError(f"{button} {fault} of the tool {tool!r}.")
+            elif tool not in current.real_by_name:
+                sentence = f"{button} calls the tool {tool!r}, which this server does not have"
+                if not has_mcp:
+                    raise CatalogueError(f"{sentence}.")
+                logger.warning("%(what)s now; an MCP server may bring it", {"what": sentence})
+
+
+def _misfit(given: Iterable[str], parameters: Mapping[str, Any]) -> str | None:
+    """Return what is wrong with the names of arguments; None if they fit."""
+    unknown = set(given) - set(parameters.get("properties", {}))
+    if unknown and not parameters.get("additionalProperties"):
+        return f"fills {min(unknown)!r}, which is no argument"
+    missing = set(parameters.get("required", ())) - set(given)
+    return f"leaves out {min(missing)!r}, a required argument" if missing else None

@@ -5,14 +5,17 @@ top; the descriptions say the rest, and validation holds it. The description of 
 the 1024 characters that providers take; that of a property has no such limit.
 """
 
+import logging
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, get_args
 
 from turnstream.tools.catalogue import Catalogue
-from turnstream.tools.components import OUR_COMPONENTS, Component, Components
+from turnstream.tools.components import OUR_COMPONENTS, SETTING, Component, Components
 from turnstream.tools.contract import UITool
 from turnstream.tools.selection import MAX_OPTIONS, Kind, check_answer, validate_selection
+
+logger = logging.getLogger(__name__)
 
 RENDER_DESCRIPTION = """\
 Show something to the user in the chat: a chart, a table, cards, a report or an alert. It ends \
@@ -90,6 +93,12 @@ def with_components(catalogue: Catalogue, components: Sequence[Component]) -> Ca
     """Return the catalogue, whose `render_ui_component` draws these components beside ours."""
     if not components:
         return catalogue
+    if render_ui_component not in catalogue.ui:
+        logger.warning(
+            "%(setting)s: no model can draw its components, since the catalogue has no "
+            "render_ui_component of turnstream.tools.ui",
+            {"setting": SETTING},
+        )
     more = render_tool(Components([*OUR_COMPONENTS.by_name.values(), *components]))
     return replace(
         catalogue, ui=tuple(more if tool is render_ui_component else tool for tool in catalogue.ui)

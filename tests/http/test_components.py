@@ -1,5 +1,6 @@
 """Components of the deployer: what the server tells of them, and their files."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -110,6 +111,7 @@ async def test_a_server_without_components_of_its_own_lists_none(tmp_path: Path)
 
 
 SCHEMA = '{"type": "object", "properties": {"a": {"type": "string"}}}'
+GAUGE = {"gauge/draw.js": "", "gauge/schema.json": SCHEMA}
 
 
 @pytest.mark.parametrize(
@@ -160,6 +162,18 @@ SCHEMA = '{"type": "object", "properties": {"a": {"type": "string"}}}'
             },
             "'stop' calls the tool 'stop', which this server does not have",
         ),
+        (
+            GAUGE
+            | {
+                "gauge/actions.json": '{"stop": {"label": "S", "tool": "acknowledge", '
+                '"arguments": {"alarm": "a", "why": "a"}}}'
+            },
+            "'stop' fills 'why', which is no argument of the tool 'acknowledge'",
+        ),
+        (
+            GAUGE | {"gauge/actions.json": '{"stop": {"label": "S", "tool": "acknowledge"}}'},
+            "'stop' leaves out 'alarm', a required argument of the tool 'acknowledge'",
+        ),
     ],
 )
 async def test_a_component_that_cannot_be_served_keeps_the_server_from_starting(
@@ -176,3 +190,28 @@ async def test_a_component_that_cannot_be_served_keeps_the_server_from_starting(
             pass
     assert fault in str(refused.value)
     assert "\n" not in str(refused.value)
+
+
+async def test_a_button_may_call_a_tool_of_an_mcp_server_that_is_down(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    folder = tmp_path / "components" / "gauge"
+    folder.mkdir(parents=True)
+    (folder / "draw.js").write_text("")
+    (folder / "schema.json").write_text(SCHEMA)
+    (folder / "actions.json").write_text('{"stop": {"label": "S", "tool": "desk_stop"}}')
+    down = {"url": "http://127.0.0.1:9/mcp", "turnstream": {"optional": True}}
+    (tmp_path / "mcp.json").write_text(json.dumps({"mcpServers": {"desk": down}}))
+    own = settings(tmp_path / "t.db", components=(folder.parent,), mcp=tmp_path / "mcp.json")
+    async with serving(own, TOOLS) as client:
+        assert "'stop' calls the tool 'desk_stop', which this server does not have" in caplog.text
+        refused = await client.http.post("/tools/desk_stop", json={})
+        assert refused.status_code == 404
+
+
+async def test_components_that_no_tool_can_draw_are_a_warning(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    own = settings(tmp_path / "t.db", components=(FOLDER,))
+    async with serving(own, Catalogue((acknowledge,), ())):
+        assert "TURNSTREAM_COMPONENTS: no model can draw its components" in caplog.text

@@ -1,5 +1,6 @@
 """The UI tools accept what their JSON Schema accepts, and show the model a flat form of it."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from tests.support.ui_schema import (
     schema_accepts,
     selections,
 )
-from turnstream.tools.components import OUR_COMPONENTS
+from turnstream.tools.components import OUR_COMPONENTS, OURS
 from turnstream.tools.selection import check_answer, parse_selection, validate_selection
 from turnstream.tools.ui import render_ui_component, request_user_selection
 
@@ -230,6 +231,12 @@ def test_the_model_is_told_each_component_in_a_line_that_its_schema_gives() -> N
     assert f"\n{TOLD}" in told
     assert len(TOLD.splitlines()) == len(OUR_COMPONENTS.by_name)
     assert "every component takes title?" in told
+
+
+@pytest.mark.parametrize("file", ["schema.json", "draw.js", "text.js"])
+def test_the_page_has_each_of_our_components(file: str) -> None:
+    imported = re.findall(rf'from "\./(\w+)/{file}"', (OURS / "index.js").read_text())
+    assert imported == sorted(OUR_COMPONENTS.by_name)
 
 
 @pytest.mark.parametrize("component", COMPONENTS)
