@@ -4,19 +4,26 @@ import { html, nothing } from "../vendor/lit-html/lit-html.js";
 import { withDates } from "./dates.js";
 import { formatterOf, isDate } from "./format.js";
 
-/**
- * @param {string} name @param {string[]} heads @param {any[][]} rows @param {boolean[]} isRight
- * @param {{by: number | null, isDown: boolean, all: any[][], onSort: (column: number) => void}}
- *   [sorting]  the heads are buttons; `all`: the rows of which `rows` are some
+/** How the cells of each column are written.
+ *
+ * @param {string[]} heads @param {any[][]} rows
  */
-export function grid(name, heads, rows, isRight, sorting) {
-  const known = sorting?.all ?? rows;
-  const formats = heads.map((heading, i) =>
+export const formatsOf = (heads, rows) =>
+  heads.map((heading, i) =>
     formatterOf(
       heading,
-      known.map((row) => row[i]),
+      rows.map((row) => row[i]),
     ),
   );
+
+/**
+ * @param {string} name @param {string[]} heads @param {any[][]} rows @param {boolean[]} isRight
+ * @param {{by: number | null, isDown: boolean, onSort: (column: number) => void,
+ *   formats: ((value: any) => string)[]}} [sorting]  the heads are buttons; `formats`: those of all
+ *   rows, of which `rows` are some
+ */
+export function grid(name, heads, rows, isRight, sorting) {
+  const formats = sorting?.formats ?? formatsOf(heads, rows);
   return html`
     <div class="scroller" tabindex="0" role="region" aria-label=${name}>
       <table>

@@ -35,17 +35,21 @@ const TYPES = {
 /** @param {number} value @param {number | undefined} least @param {number | undefined} most */
 const isWithin = (value, least = -Infinity, most = Infinity) => value >= least && value <= most;
 
+/** The schema of what may be anything: nothing looks into it, however deep it is. */
+const ANYTHING = {};
+
 /** The schema of a property of an object; null: there may be none of this name.
  *
  * @param {Schema} schema @param {string} name @returns {Schema | null}
  */
 function schemaOf({ properties = {}, additionalProperties: others = true }, name) {
   if (Object.hasOwn(properties, name)) return properties[name];
-  return others === true ? {} : others || null;
+  return others === true ? ANYTHING : others || null;
 }
 
 /** @param {Schema} schema @param {unknown} value @returns {boolean} */
 function fits(schema, value) {
+  if (schema === ANYTHING) return true;
   if (schema.enum) return schema.enum.includes(value);
   const types = schema.type === undefined ? [] : [schema.type].flat();
   if (types.length && !types.some((name) => TYPES[name](value))) return false;
@@ -54,7 +58,7 @@ function fits(schema, value) {
   if (Array.isArray(value))
     return (
       isWithin(value.length, schema.minItems, schema.maxItems) &&
-      value.every((item) => fits(schema.items ?? {}, item))
+      value.every((item) => fits(schema.items ?? ANYTHING, item))
     );
   return !isObject(value) || hasProperties(schema, value, fits);
 }
@@ -88,6 +92,7 @@ const hasRequired = ({ required = [] }, value) =>
  * @param {Schema} schema @param {any} value @param {Record<string, any>} props @returns {boolean}
  */
 function isEven(schema, value, props) {
+  if (schema === ANYTHING) return true;
   if (Array.isArray(value)) {
     const { sameLengthAs: other, items } = schema;
     if (other && value.length !== props[other].length) return false;

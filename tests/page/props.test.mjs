@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import fs from "node:fs";
+import test from "node:test";
 import { partial, whole, withTitle } from "../../static/js/props.js";
 import { table } from "./tables.mjs";
 
@@ -101,6 +102,14 @@ table(
   ],
   (component, props, drawn) => assert.deepEqual(partial(schemaOf(component), props), drawn),
 );
+
+test("props that a schema says nothing of may be nested to any depth", () => {
+  let deep = 1;
+  for (let level = 0; level < 20_000; level++) deep = [deep];
+  const props = { deep };
+  assert.equal(whole({ type: "object", properties: {} }, props), props);
+  assert.deepEqual(partial({ type: "object", properties: {} }, props), props);
+});
 
 const OBJECT = (value) => ({ type: "object", properties: { value }, required: ["value"] });
 

@@ -9,6 +9,7 @@ const HEIGHT = 260;
 const EDGE = { top: 12, right: 16, bottom: 30, left: 52 };
 const LARGE = 4;
 const SMALL = 2.5;
+/** More of them are small and have no tooltips: these take longest to draw. */
 const MANY = 200;
 
 /**
@@ -43,13 +44,15 @@ function picture({ x, series, x_label: xLabel, y_label: yLabel }, width) {
   const top = EDGE.top + (yLabel ? 18 : 0);
   const bottom = HEIGHT - EDGE.bottom - (xLabel ? 16 : 0);
   const up = axisOf(values.length ? values : [0], bottom, top);
-  const radius = values.length > MANY ? SMALL : LARGE;
+  const isDense = values.length > MANY;
+  const radius = isDense ? SMALL : LARGE;
   const dots = (/** @type {Series} */ item, /** @type {number} */ index) =>
     item.data.slice(0, x.length).map((value, i) =>
       value === null
         ? nothing
         : svg`<circle class="s${(index % 8) + 1}" r=${radius} cx=${across.at(x[i])}
-            cy=${up.at(value)}><title>${label(nameOf(item, index), x[i], value)}</title></circle>`,
+            cy=${up.at(value)}
+          >${isDense ? nothing : titled(nameOf(item, index), x[i], value)}</circle>`,
     );
   return html`<svg
     viewBox="0 0 ${width} ${HEIGHT}"
@@ -83,4 +86,4 @@ function picture({ x, series, x_label: xLabel, y_label: yLabel }, width) {
 }
 
 /** @param {string} name @param {number} x @param {number} y */
-const label = (name, x, y) => `${name}: ${formatNumber(x)}, ${formatNumber(y)}`;
+const titled = (name, x, y) => svg`<title>${name}: ${formatNumber(x)}, ${formatNumber(y)}</title>`;

@@ -4,7 +4,7 @@ import { AsyncDirective, directive } from "../../vendor/lit-html/async-directive
 import { html, nothing } from "../../vendor/lit-html/lit-html.js";
 import { csvButton } from "../../js/csv.js";
 import { formatNumber, plural } from "../../js/format.js";
-import { grid } from "../../js/grid.js";
+import { formatsOf, grid } from "../../js/grid.js";
 import { onTheme } from "../../js/theme.js";
 import { found, ordered } from "./rows.js";
 
@@ -74,14 +74,15 @@ const table = directive(
       const isRight = columns.map(
         ({ align }, i) => align === "right" || (!align && isNumeric(all, i)),
       );
-      const shown = ordered(found(all, this.#words), this.#by, this.#isDown);
+      const formats = formatsOf(heads, all);
+      const shown = ordered(found(all, this.#words, formats), this.#by, this.#isDown);
       const pages = Math.ceil(shown.length / PAGE);
       this.#page = Math.max(0, Math.min(this.#page, pages - 1));
       const sorting = {
         by: this.#by,
         isDown: this.#isDown,
         onSort: (column) => this.#sort(column),
-        all,
+        formats,
       };
       return html`
         ${rows.length > MANY ? filter((words) => this.#filter(words)) : nothing}

@@ -3,15 +3,17 @@
 /** @typedef {string | number | boolean | null} Cell */
 
 /**
- * Each word stands somewhere in the row, in capitals or not.
+ * Each word stands somewhere in the row, as it came or as it is shown, in capitals or not.
  *
  * @param {Cell[][]} rows @param {string} words
+ * @param {((value: Cell) => string)[]} formats  of the columns
  */
-export function found(rows, words) {
+export function found(rows, words, formats) {
   const wanted = words.toLowerCase().split(/\s+/).filter(Boolean);
   if (!wanted.length) return rows;
   return rows.filter((row) => {
-    const text = row.join("\n").toLowerCase();
+    const shown = row.map((value, i) => formats[i](value));
+    const text = [...row, ...shown].join("\n").toLowerCase();
     return wanted.every((word) => text.includes(word));
   });
 }
