@@ -5,6 +5,7 @@ import { guard } from "../vendor/lit-html/directives/guard.js";
 import { html, nothing, svg } from "../vendor/lit-html/lit-html.js";
 import { OURS } from "../components/index.js";
 import { undrawn } from "./apart.js";
+import { Problem } from "./api.js";
 import { withDates } from "./dates.js";
 import { drawing } from "./drawing.js";
 import { partial, whole, withTitle } from "./props.js";
@@ -21,9 +22,13 @@ const components = new Map(
 );
 /** Those that are being loaded. @type {Map<string, Promise<void>>} */
 const loading = new Map();
+/** Ids of calls whose component could not be asked for: they are cards, until another call of it
+ * has loaded it. @type {Set<string>} */
+const unasked = new Set();
 
 /** Load a component of the deployer; one that there is not, or that cannot be loaded, is null. A
- * browser never loads a module again that it failed to load.
+ * browser never loads a module again that it failed to load. If the server does not answer, the
+ * component stays unknown.
  *
  * @param {string} name
  */
@@ -34,10 +39,13 @@ function loaded(name) {
 
 /** @param {string} name */
 async function load(name) {
-  const component = await import("./further-components.js")
-    .then((further) => further.load(name))
-    .catch(() => null);
-  components.set(name, component);
+  try {
+    const further = await import("./further-components.js");
+    components.set(name, await further.load(name));
+  } catch (error) {
+    if (error instanceof Problem) loading.delete(name);
+    else components.set(name, null);
+  }
 }
 
 /** Settled when all components of these messages are loaded.
@@ -66,8 +74,9 @@ export function componentView(part, card) {
   const call = isWhole ? callOf(part) : isOpen(part) ? part.args : undefined;
   if (!call) return card();
   // A name is whole when the next argument has begun.
-  if (isUnknown(call.component) && (isWhole || call.props !== undefined))
-    return later(call.component, () => componentView(part, card));
+  const isNamed = isWhole || call.props !== undefined;
+  if (isNamed && isUnknown(call.component) && !unasked.has(part.toolCallId))
+    return later(call.component, part.toolCallId, () => componentView(part, card));
   return (isWhole ? shown(call) : growing(call)) ?? card();
 }
 
@@ -79,11 +88,14 @@ const later = directive(
     /** @type {() => unknown} */
     #view = () => nothing;
 
-    /** @param {string} name @param {() => unknown} view */
-    render(name, view) {
+    /** @param {string} name @param {string} id  of the call @param {() => unknown} view */
+    render(name, id, view) {
       this.#view = view;
-      // By then the call may have failed, and its card stand here.
-      loaded(name).then(() => this.isConnected && this.setValue(this.#view()));
+      loaded(name).then(() => {
+        if (isUnknown(name)) unasked.add(id);
+        // By then the call may have failed, and its card stand here.
+        if (this.isConnected) this.setValue(this.#view());
+      });
       return skeleton("", {});
     }
   },

@@ -4,7 +4,9 @@ import * as api from "./api.js";
 import { html, nothing } from "../vendor/lit-html/lit-html.js";
 import { apart } from "./apart.js";
 import { componentText } from "./component-text.js";
+import { inJson } from "./bounds.js";
 import { linked } from "./styles.js";
+import { visible } from "./unseen.js";
 
 /** @typedef {import("../components/index.js").Component} Component */
 /** @typedef {{tool: string, label: string, arguments: Record<string, string>}} Action */
@@ -12,12 +14,16 @@ import { linked } from "./styles.js";
 /** @type {Promise<any[]> | undefined} */
 let listing;
 
-/** The component of a name; null if the server has none.
+/** The component of a name; null if the server has none. Throws a Problem if the server does not
+ * answer: with the next call it is asked again.
  *
  * @param {string} name @returns {Promise<Component | null>}
  */
 export async function load(name) {
-  listing ??= api.components();
+  listing ??= api.components().catch((problem) => {
+    listing = undefined;
+    throw problem;
+  });
   const found = (await listing).find((one) => one.name === name);
   if (!found) return null;
   const { draw, text, style, schema, actions } = found;
@@ -53,22 +59,43 @@ const spoken = (text) => html`<p class="visually-hidden">${text}</p>`;
 const isUsable = ({ arguments: taken }, props) =>
   Object.values(taken).every((prop) => Object.hasOwn(props, prop));
 
-/** Buttons that call tools.
+/** The arguments of a call.
+ *
+ * @param {Action["arguments"]} taken @param {Record<string, any>} props
+ */
+const filled = (taken, props) =>
+  Object.fromEntries(Object.entries(taken).map(([name, prop]) => [name, props[prop]]));
+
+/** "alarm: 7, site: "North""
+ *
+ * @param {Record<string, any>} args
+ */
+const inWords = (args) =>
+  Object.entries(args)
+    .map(([name, value]) => `${name}: ${visible(inJson(value, 0))}`)
+    .join(", ");
+
+/** Buttons that call tools, each with what it gives to the tool: a model has chosen that, and the
+ * drawing need not show it.
  *
  * @param {Action[]} actions @param {Record<string, any>} props @param {boolean} isStreaming
  */
 const bar = (actions, props, isStreaming) => html`
   <div class="component-bar actions-bar">
-    ${actions.map(
-      (action) =>
-        html`<button
+    ${actions.map((action) => {
+      const words = inWords(filled(action.arguments, props));
+      return html`<span class="component-action">
+        ${words ? html`<span class="muted">${words}</span>` : nothing}
+        <button
           type="button"
+          aria-description=${words || nothing}
           ?disabled=${isStreaming}
           @click=${(/** @type {Event} */ event) => act(event, action, props)}
         >
           ${action.label}
-        </button>`,
-    )}
+        </button>
+      </span>`;
+    })}
     <span class="muted" role="status"></span>
   </div>
 `;
@@ -76,15 +103,18 @@ const bar = (actions, props, isStreaming) => html`
 /** @param {Event} event @param {Action} action @param {Record<string, any>} props */
 async function act(event, { tool, label, arguments: taken }, props) {
   const button = /** @type {HTMLButtonElement} */ (event.currentTarget);
-  const status = /** @type {HTMLElement} */ (button.parentElement?.querySelector("[role=status]"));
+  const row = button.closest(".component-bar");
+  const status = /** @type {HTMLElement} */ (row?.querySelector("[role=status]"));
   button.disabled = true;
   status.textContent = `${label} …`;
-  const given = Object.entries(taken).map(([name, prop]) => [name, props[prop]]);
   try {
-    await api.callTool(tool, Object.fromEntries(given));
+    await api.callTool(tool, filled(taken, props));
     status.textContent = `${label}: done`;
   } catch (error) {
-    status.textContent = /** @type {Error} */ (error).message;
-    button.disabled = false;
+    const { status: code, message } = /** @type {api.Problem} */ (error);
+    // Without an answer it may have been done: not once more, unless the page is loaded again.
+    const isLost = code === 0;
+    status.textContent = isLost ? `${label}: no answer came; it may have been done.` : message;
+    button.disabled = isLost;
   }
 }

@@ -324,6 +324,7 @@ async def test_a_button_of_a_component_calls_its_tool_as_the_policy_allows(
 ) -> None:
     async with integrated(endpoint, visitors, tmp_path) as visit:
         figure = await show(visit, endpoint, "alarm_gauge", GAUGE)
+        await expect(figure.get_by_text("alarm: 7")).to_be_visible()
         await figure.get_by_role("button", name="Acknowledge").click()
         await expect(figure.get_by_role("status")).to_have_text("Acknowledge: done")
         assert acknowledged == [7]
@@ -374,3 +375,25 @@ async def test_a_component_that_fails_takes_nothing_else_away(
         assert copied == "**Load**\n\n- n: 7"
     assert visitors.account.errors, "the console has what failed"
     visitors.account.errors.clear()
+
+
+async def test_a_button_whose_answer_is_lost_is_not_struck_again(
+    endpoint: StrictEndpoint, visitors: Visitors, tmp_path: Path
+) -> None:
+    async with integrated(endpoint, visitors, tmp_path) as visit:
+        figure = await show(visit, endpoint, "alarm_gauge", GAUGE)
+        await visit.page.route("**/tools/acknowledge", lambda route: route.abort(), times=1)
+        await figure.get_by_role("button", name="Acknowledge").click()
+        await expect(figure.get_by_role("status")).to_contain_text("it may have been done")
+        await expect(figure.get_by_role("button", name="Acknowledge")).to_be_disabled()
+
+
+async def test_components_that_could_not_be_asked_for_are_asked_for_with_the_next_call(
+    endpoint: StrictEndpoint, visitors: Visitors, tmp_path: Path
+) -> None:
+    async with integrated(endpoint, visitors, tmp_path) as visit:
+        await visit.page.route("**/components", lambda route: route.abort(), times=1)
+        await show(visit, endpoint, "alarm_gauge", GAUGE)
+        await expect(visit.cards).to_have_count(1)
+        figure = await show(visit, endpoint, "alarm_gauge", GAUGE)
+        await expect(figure.last.locator("meter")).to_be_visible()
