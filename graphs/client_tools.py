@@ -130,18 +130,19 @@ def _checked(request: ToolCallRequest, tool: StateTool) -> ToolAnswer:
 
 
 def _waits(state: ClientToolsState) -> bool:
-    """Check that the last message of the model has a call that the client is to answer."""
+    """Check that the model's last message with calls has one that the client is to answer."""
     names = {tool["name"] for tool in tools_in(state)}
     calls, answered = _last_calls(state)
     return any(call["name"] in names and call["id"] not in answered for call in calls)
 
 
 def _last_calls(state: Any) -> tuple[Sequence[ToolCall], set[str]]:
-    """Return the calls of the last message of the model, and the ids of those that have answers."""
+    """Return the calls of the last message of the model that has any, and the ids of those that
+    have answers. Tools may have added further messages behind it."""
     answered = set[str]()
     for message in reversed(state.get("messages", [])):
         if isinstance(message, ToolMessage):
             answered.add(message.tool_call_id)
-        else:
-            return message.tool_calls if isinstance(message, AIMessage) else (), answered
+        elif isinstance(message, AIMessage) and message.tool_calls:
+            return message.tool_calls, answered
     return (), answered

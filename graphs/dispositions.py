@@ -1,6 +1,6 @@
 """The dispositions of a history's calls: read from the messages, never from a tool's name again."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
@@ -17,10 +17,11 @@ Fallback = Callable[[AIMessage, str], Disposition]
 """The disposition of a call whose message does not carry it, by the tool's name."""
 
 
-def by_state(fallback: Fallback, values: Mapping[str, Any]) -> Fallback:
+def by_state(fallback: Fallback, values: Mapping[str, Any], own: Collection[str]) -> Fallback:
     """Return a fallback for the state of a graph of one's own: a call that `fallback` takes for the
-    server's is the client's if the state has a tool of the client of that name."""
-    names = {tool["name"] for tool in tools_in(values)}
+    server's is the client's if the state has a tool of the client of that name, and the name is
+    none of `own`, the tools that the graph runs."""
+    names = {tool["name"] for tool in tools_in(values)}.difference(own)
     if not names:
         return fallback
 

@@ -92,7 +92,7 @@ class Checkpoints:
         fronts = await self._fronts(key, messages)
         keys = self.attached.client_tool_keys
         brought = {key: snapshot.values[key] for key in keys & snapshot.values.keys()}
-        fallback = by_state(self._fallback, brought)
+        fallback = by_state(self._fallback, brought, self.attached.tool_names)
         dispositions = partial(of_history, with_fronts(messages, fronts), kept, fallback)
         client_state = self.attached.client_state
         interrupts: tuple[Interrupt, ...] = ()

@@ -84,9 +84,12 @@ def with_client_tools(
     given, kept = brought_tools.as_state(tools), brought_tools.tools_in(plan.before.brought)
     begins = bool(request.message or request.branch or request.is_input_alone)
     if not begins and (not given or given == kept):
-        return tuple(map(_kept, kept)), request, plan
+        theirs = (tool for tool in kept if tool["name"] not in graph.tool_names)
+        return tuple(map(_kept, theirs)), request, plan
     if begins and not (given or kept):
         return (), request, plan
+    if begins and not given:
+        keys -= values.input.keys()
     beside = values.input if begins else plan.before.brought
     filled = brought_tools.filled(given, keys, beside)
     if plan.new is None:

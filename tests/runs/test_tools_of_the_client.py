@@ -1,12 +1,17 @@
 """Tools that a client brings along for a graph of one's own."""
 
+import asyncio
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
+from langchain.agents import create_agent
+from langchain_core.messages import HumanMessage, ToolMessage
+from langchain_core.tools import BaseTool, InjectedToolCallId, tool
 from langgraph.graph import MessagesState
+from langgraph.types import Command
 
-from tests.support.backend import Backend, after_crash, backend
+from tests.support.backend import Backend, after_crash, backend, message
 from tests.support.offered_tools import (
     HIGHLIGHT,
     PICK,
@@ -18,6 +23,8 @@ from tests.support.offered_tools import (
 )
 from tests.support.run_chunks import RunChunks, answer_calls, send_message, tool_call_message
 from tests.support.scripted_model import finish, text
+from tests.support.waiting import WAIT_SECONDS
+from turnstream.graphs.client_tools import ClientTools
 from turnstream.server.turns.messages import AssistantTurn, ToolCall
 from turnstream.server.turns.requests import (
     ClientTool,
@@ -37,6 +44,20 @@ GRAPHS = {
     ),
 }
 graphs = pytest.mark.parametrize("build", GRAPHS.values(), ids=[*GRAPHS])
+
+
+def named(name: str) -> GraphValues:
+    """An input that has a tool of this name."""
+    theirs = {"name": name, "description": "Theirs.", "parameters": {"type": "object"}}
+    return GraphValues(input={"tools": [theirs]})
+
+
+def agent_with(own: BaseTool) -> Any:
+    def build(model: Any, _tools: Any = None, *, checkpointer: Any = None, **_: Any) -> Any:
+        middleware = [ClientTools()]
+        return create_agent(model, tools=[own], middleware=middleware, checkpointer=checkpointer)
+
+    return build
 
 
 async def calls(inside: Backend) -> dict[str, ToolCall]:
@@ -85,6 +106,23 @@ async def test_real_calls_of_the_same_message_run_first(tmp_path: Path) -> None:
         assert (await answer_calls(inside, ("c1", "green"))).text == "Done."
 
 
+async def test_a_call_waits_behind_a_message_that_a_real_tool_adds(tmp_path: Path) -> None:
+    @tool
+    def picture(tool_call_id: Annotated[str, InjectedToolCallId]) -> Command[Any]:
+        """Take a picture."""
+        told = ToolMessage("See below.", tool_call_id=tool_call_id)
+        return Command(update={"messages": [told, HumanMessage("An image.")]})
+
+    mixed = tool_call_message(("c1", "pick_colour", '{"of": "tea"}'), ("c2", "picture", "{}"))
+    model = OfferedTools.of(mixed)
+    async with backend(tmp_path / "t.db", model, build=agent_with(picture)) as inside:
+        told = await send_message(inside, client_tools=(PICK,))
+        assert told.reason == "tool-calls"
+        assert len(model.prompts) == 1
+        assert (await answer_calls(inside, ("c1", "green"))).text == "Done."
+        assert (await calls(inside))["c1"].result == "green"
+
+
 async def test_arguments_that_do_not_fit_go_back_to_the_model(tmp_path: Path) -> None:
     wrong = tool_call_message(("c1", "pick_colour", '{"of": 7}'))
     async with backend(tmp_path / "t.db", OfferedTools.of(wrong), build=agent) as inside:
@@ -108,13 +146,41 @@ async def test_an_agent_offers_its_own_tool_in_the_place_of_one_of_the_same_name
     tmp_path: Path,
 ) -> None:
     """A state may have tools by another way than a request's tools."""
-    model = OfferedTools.of(tool_call_message(("c1", "weather", '{"city": "Rome"}')))
-    theirs = {"name": "weather", "description": "Theirs.", "parameters": {"type": "object"}}
-    values = GraphValues(input={"tools": [theirs]})
+    calling = tool_call_message(("c1", "weather", '{"city": "Rome"}'))
+    model = OfferedTools.of([ConnectionError("gone")], calling)
     async with backend(tmp_path / "t.db", model, build=agent, client_values=("tools",)) as inside:
-        await send_message(inside, values=values)
-        assert "sunny" in (await inside.messages())[2].text
-    assert model.offered == [OWN, OWN]
+        await send_message(inside, values=named("weather"))
+        told = RunChunks(await inside.turn(TurnRequest(continue_=True)))
+        assert (told.reason, told.dispositions) == ("stop", {"c1": "server"})
+    assert "sunny" in model.prompts[-1][-1].text
+    assert model.offered == [OWN, OWN, OWN]
+
+
+async def test_no_client_answers_a_call_of_the_agents_own_tool_after_a_crash(
+    tmp_path: Path,
+) -> None:
+    runs = asyncio.Event()
+
+    @tool
+    async def pay(city: str) -> None:
+        """Pay."""
+        del city
+        runs.set()
+        await asyncio.Event().wait()
+
+    build = agent_with(pay)
+    path, pays = tmp_path / "t.db", tool_call_message(("c1", "pay", '{"city": "Rome"}'))
+    async with backend(
+        path, OfferedTools.of(pays), build=build, client_values=("tools",)
+    ) as inside:
+        await inside.start(message(values=named("pay")))
+        async with asyncio.timeout(WAIT_SECONDS):
+            await runs.wait()
+        async with after_crash(path, OfferedTools.of(), build=build) as again:
+            assert not (await again.state()).pending("client")
+            with pytest.raises(InvalidRequest) as refused:
+                await answer_calls(again, ("c1", "PAID"))
+            assert refused.value.code == "not_pending"
 
 
 async def test_a_graph_that_takes_none_refuses_them_or_runs_without(tmp_path: Path) -> None:
@@ -186,3 +252,20 @@ async def test_what_a_graph_keeps_under_the_key_is_no_tool_and_is_left_alone(
         await send_message(inside, values=values)
         await send_message(inside)
     assert seen == [given, given]
+
+
+async def test_what_a_client_puts_under_the_key_itself_is_not_cleared(tmp_path: Path) -> None:
+    seen = list[Any]()
+
+    def read(state: Any) -> list[Any]:
+        seen.append(state["tools"])
+        return []
+
+    build, own = by_hand(ToolsState, read), ["search"]
+    model = OfferedTools.of()
+    async with backend(tmp_path / "t.db", model, build=build, client_values=("tools",)) as inside:
+        await send_message(inside, client_tools=(PICK,))
+        await send_message(inside, values=GraphValues(input={"tools": own}))
+        await send_message(inside, client_tools=(PICK,))
+        await send_message(inside)
+    assert seen[1::2] == [own, []]
