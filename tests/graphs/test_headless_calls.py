@@ -1,5 +1,6 @@
 """Tools without code of their own, which ask the client to run their calls."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -119,6 +120,18 @@ async def test_a_message_goes_past_it(tmp_path: Path) -> None:
             if isinstance(part, ToolCall)
         ]
         assert call.end == "cancelled"
+    assert "not_answered" in str(model.prompts[1][-2].content)
+
+
+async def test_a_message_goes_past_it_with_an_answer_beside_it(tmp_path: Path) -> None:
+    """A client that keeps its own answers sends them with each message."""
+    model = ScriptedModel.of(ONE)
+    async with backend(tmp_path / "t.db", model, build=build_with("toolCall")) as inside:
+        await served(inside, message())
+        again = replace(answers(("c1", "Rome"), words="And now?"), answers_are_copies=True)
+        run = await served(inside, again)
+        assert run.reason == "stop"
+        await served(inside, replace(again, message=message("And then?").message))
     assert "not_answered" in str(model.prompts[1][-2].content)
 
 
