@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.endpoint import StrictEndpoint, text_reply
+from tests.support.endpoint import Pause, Say, StrictEndpoint, reply, text_reply
 from tests.support.langgraph_reader import named_frames
 from tests.support.serving import Client, endpoint_settings, serving
 from tests.support.waiting import WAIT_SECONDS
@@ -68,6 +68,22 @@ async def test_its_reader_gets_each_run_that_begins_and_goes_on_from_where_it_wa
         async with reading(client, ids[0]) as told:
             again = await until_done(told)
         assert [one.id for one in again if one.id] == ids[1:]
+
+
+async def test_a_reader_that_comes_while_a_run_is_live_gets_no_earlier_one(
+    tmp_path: Path, endpoint: StrictEndpoint
+) -> None:
+    pause = Pause(asyncio.Event())
+    endpoint.script(text_reply("One."), text_reply("Two."), reply(pause, Say("Three.")))
+    async with serving(endpoint_settings(tmp_path / "t.db", endpoint)) as client:
+        for words in ("1", "2"):
+            await client.http.post(f"{PATH}/runs/wait", json=asked(words))
+        live = (await client.http.post(f"{PATH}/runs", json=asked("3"))).json()["run_id"]
+        async with reading(client, stream_mode="lifecycle") as told:
+            first = await anext(told)
+            pause.event.set()
+            done = await until_done(told)
+        assert {one.data["run_id"] for one in [first, *done]} == {live}
 
 
 @pytest.mark.parametrize(

@@ -286,12 +286,13 @@ async def _runs_of(
     """Yield the runs of a thread as they begin: from behind a cursor, or from the live one on.
     Raises ShuttingDown."""
     state = request.state
-    last = None if entry.run_state == "live" else entry.run_id
+    is_live = entry.run_state == "live"
+    last, first = (None, entry.run_id) if is_live else (entry.run_id, None)
     if cursor and not isinstance(place := await position(state["reader"], key, cursor), str):
-        last = place.run.header.run_id
+        last, first = place.run.header.run_id, None
         yield place
     elif cursor and place == "done":
-        last = cursor.rpartition(":")[0]
+        last, first = cursor.rpartition(":")[0], None
     while True:
         now = await state["store"].get(key)
         if now is None:
@@ -303,7 +304,7 @@ async def _runs_of(
             if run is None:
                 break
             begun.append(run)
-            run_id = run.header.follows
+            run_id = run.header.follows if run_id != first else None
         for run in reversed(begun):
             last = run.header.run_id
             yield Position(run, 0)
