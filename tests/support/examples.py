@@ -458,6 +458,17 @@ EXAMPLES: Mapping[tuple[str, str], Mapping[str, Example]] = {
     },
     ("POST", "/langgraph/threads/{thread_id}/runs"): {
         "a message": Example(200, path=NEW),
+        "a tool of the client whose schema is none": Example(
+            422,
+            {
+                "assistant_id": "chat",
+                "input": {
+                    "messages": [{"type": "human", "content": "Hello"}],
+                    "tools": [{"name": "pick_colour", "parameters": {"type": "no type"}}],
+                },
+            },
+            path=NEW,
+        ),
         "a strategy that there is not": Example(
             422,
             {
