@@ -276,14 +276,18 @@ class ChatStop(HTTPEndpoint):
 async def _ignored_by_graph(
     request: ApiRequest, turn: PostedTurn, run: LoggedRun | QueuedRun
 ) -> Sequence[str]:
-    """Name what a turn brings and the graph of its run does not take."""
+    """Name what a turn brings and the graph of its run does not take; nothing if the store does not
+    say which graph that is, since the request is kept by now."""
     asked, graphs = turn.request, request.state["graphs"]
     if isinstance(asked, AttachRequest) or not (asked.client_tools or asked.app_context):
         return ()
     if isinstance(run, LoggedRun):
         name: str | None = run.header.graph
     else:
-        entry = await request.state["store"].get(run.key)
+        try:
+            entry = await request.state["store"].get(run.key)
+        except StorageUnavailable:
+            return ()
         name = graphs.name_of(entry) if entry else asked.graph
     return [*ignored_by(graphs.checkpoints(name).attached, asked)]
 

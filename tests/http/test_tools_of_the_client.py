@@ -1,13 +1,17 @@
 """Tools that a client brings along for a graph of one's own, in the format of each client."""
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.support.endpoint import StrictEndpoint, call_reply, text_reply
+from tests.support.endpoint import Pause, Say, StrictEndpoint, call_reply, reply, text_reply
 from tests.support.serving import endpoint_settings, serving
+from turnstream.server.runs.runs import Runs
+from turnstream.server.storage.interfaces import StorageUnavailable
+from turnstream.server.storage.sql_store import SqlStore
 
 Json = dict[str, Any]
 THREAD = "thread-1"
@@ -106,6 +110,34 @@ async def test_each_client_offers_its_tools_to_an_agent_and_answers_their_calls(
     offered = [{one["function"]["name"] for one in asked["tools"]} for asked in endpoint.requests]
     assert offered == [{"weather", "pick_colour"}] * 2
     assert endpoint.requests[0]["tools"][-1]["function"] == PICK
+
+
+async def test_a_message_that_waits_is_kept_also_if_the_store_cannot_say_what_takes_its_tools(
+    tmp_path: Path, endpoint: StrictEndpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pause = Pause(asyncio.Event())
+    endpoint.script(reply(pause, Say("One.")), text_reply("Two."))
+    start = Runs.start_or_queue
+
+    async def then_fails(*given: Any) -> Any:
+        run = await start(*given)
+        broken.setattr(SqlStore, "get", unreachable)
+        return run
+
+    async def unreachable(*_: object) -> None:
+        raise StorageUnavailable("storage_unreachable")
+
+    own = endpoint_settings(tmp_path / "t.db", endpoint, graph=str(project(tmp_path, "bare")))
+    later = {"Prefer": "respond-async"}
+    async with serving(own) as client:
+        body: Json = {"thread_id": THREAD, "message": "Hello"}
+        assert (await client.http.post("/chat", json=body, headers=later)).status_code == 202
+        with monkeypatch.context() as broken:
+            broken.setattr(Runs, "start_or_queue", then_fails)
+            body = {"threadId": THREAD, "messages": [{**SAID, "id": "u2"}], "tools": [PICK]}
+            answer = await client.http.post("/ag-ui?on_busy=queue", json=body, headers=later)
+        assert answer.status_code == 202, answer.text
+        pause.event.set()
 
 
 @formats
