@@ -68,7 +68,9 @@ class Classifier:
         """The disposition that a call of this name has unless its arguments are wrong."""
         if self._refusal(name):
             return "invalid"
-        if name in self.catalogue.real_by_name:
+        # A graph of one's own does not run the catalogue's tools: a client may bring one so named.
+        is_brought = self.unknown == "server" and name in self.ui_tools
+        if name in self.catalogue.real_by_name and not is_brought:
             return "approval" if self.approvals.by_name(name) == "always" else "server"
         tool = self.ui_tools.get(name)
         if tool is None:

@@ -7,6 +7,7 @@ middleware: so it sees the tools that others add, and leaves their calls to them
 """
 
 from collections.abc import Awaitable, Callable, Iterator, Sequence
+from functools import lru_cache
 from typing import Annotated, Any, NotRequired
 
 from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResponse, hook_config
@@ -19,6 +20,7 @@ from langgraph.types import Command
 
 from turnstream.graphs.answers import failed
 from turnstream.graphs.brought_tools import StateTool, tools_in
+from turnstream.tools import strict_json
 from turnstream.tools.schemas import (
     CHECKING_STEPS,
     READING_STEPS,
@@ -115,18 +117,26 @@ def _client_tool(request: ToolCallRequest) -> StateTool | None:
 
 def _checked(request: ToolCallRequest, tool: StateTool) -> ToolAnswer:
     """Leave the call open, or answer it if its arguments do not fit. The calls of a message share
-    the cost that a check may have."""
+    the cost that their checks may have."""
     share = max(1, len(_last_calls(request.state)[0]))
-    args = request.tool_call["args"]
-    try:
-        schema = ToolSchema(tool["parameters"], Budget(READING_STEPS // share))
-        problem = schema.misfit(args, Budget(CHECKING_STEPS // share))
-    except SchemaFault as error:
-        problem = f"The tool's schema cannot be used: {error}."
+    schema = _read(strict_json.write(tool["parameters"]))
+    if isinstance(schema, ToolSchema):
+        problem = schema.misfit(request.tool_call["args"], Budget(CHECKING_STEPS // share))
+    else:
+        problem = f"The tool's schema cannot be used: {schema}."
     if problem is None:
         return Command()
     sentence = f"The arguments do not fit the schema. {problem}"
     return failed(request.tool_call, "invalid_arguments", sentence)
+
+
+@lru_cache(maxsize=16)
+def _read(written: str) -> ToolSchema | SchemaFault:
+    """Read a schema once for all calls of a message."""
+    try:
+        return ToolSchema(strict_json.read(written), Budget(READING_STEPS))
+    except SchemaFault as error:
+        return error
 
 
 def _waits(state: ClientToolsState) -> bool:

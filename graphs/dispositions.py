@@ -17,17 +17,20 @@ Fallback = Callable[[AIMessage, str], Disposition]
 """The disposition of a call whose message does not carry it, by the tool's name."""
 
 
+_OF_SERVER = ("server", "approval")
+
+
 def by_state(fallback: Fallback, values: Mapping[str, Any], own: Collection[str]) -> Fallback:
     """Return a fallback for the state of a graph of one's own: a call that `fallback` takes for the
-    server's is the client's if the state has a tool of the client of that name, and the name is
-    none of `own`, the tools that the graph runs."""
+    server's, with an approval or without, is the client's if the state has a tool of the client of
+    that name, and the name is none of `own`, the tools that the graph runs."""
     names = {tool["name"] for tool in tools_in(values)}.difference(own)
     if not names:
         return fallback
 
     def of_name(message: AIMessage, name: str) -> Disposition:
         expected = fallback(message, name)
-        return "client" if expected == "server" and name in names else expected
+        return "client" if expected in _OF_SERVER and name in names else expected
 
     return of_name
 

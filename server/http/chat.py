@@ -36,6 +36,7 @@ from turnstream.server.http.operations import (
 from turnstream.server.http.problems import Problem, unknown_thread
 from turnstream.server.http.sse_response import ServerSentEvents
 from turnstream.server.http.state import ApiRequest, owner, principal, rights, thread_key
+from turnstream.server.runs.client_tools import names_left_out
 from turnstream.server.runs.lives import StreamLost
 from turnstream.server.runs.queue import QueuedRun
 from turnstream.server.runs.reader import LoggedRun
@@ -289,15 +290,18 @@ async def _ignored_by_graph(
         except StorageUnavailable:
             return ()
         name = graphs.name_of(entry) if entry else asked.graph
-    return [*ignored_by(graphs.checkpoints(name).attached, asked)]
+    return [*ignored_by(request, graphs.checkpoints(name).attached, asked)]
 
 
-def ignored_by(graph: AttachedGraph, request: TurnRequest) -> Iterator[str]:
-    """Yield the names of what a request brings and its graph does not take."""
-    if request.app_context and not graph.takes_app_context:
+def ignored_by(request: ApiRequest, graph: AttachedGraph, asked: TurnRequest) -> Iterator[str]:
+    """Yield the names of what a turn brings and its graph does not take."""
+    if asked.app_context and not graph.takes_app_context:
         yield "context"
-    if request.client_tools and not graph.takes_client_tools:
+    if asked.client_tools and not graph.takes_client_tools:
         yield "tools"
+    elif asked.client_tools:
+        left_out = names_left_out(asked, graph, request.state["catalogue"].current)
+        yield from (f"tools.{name}" for name in left_out)
 
 
 def ignored_header(names: Iterable[str]) -> dict[str, str]:

@@ -38,11 +38,35 @@ RUN_STEPS = 5 * CHECKING_STEPS
 """For checking all calls of a run: a model can make many small ones."""
 
 
+def brought_tools_of(
+    request: TurnRequest, graph: AttachedGraph, catalogue: Catalogue
+) -> tuple[UITool, ...]:
+    """The tools of a request that its graph takes. Raises InvalidRequest."""
+    if not graph.takes_client_tools:
+        return ()
+    own = () if graph.is_built_in else graph.tool_names
+    taken = {*own, *(catalogue.real_by_name if graph.context.is_ours else ())}
+    left_out = names_left_out(request, graph, catalogue)
+    tools = [tool for tool in request.client_tools if tool.name not in left_out]
+    return as_ui_tools(tools, catalogue, taken)
+
+
+def names_left_out(
+    request: TurnRequest, graph: AttachedGraph, catalogue: Catalogue
+) -> Sequence[str]:
+    """The tools of a request that a graph of one's own is not offered: UI tools of the catalogue
+    whose calls have no answer, which nothing would end there."""
+    if graph.context.is_ours:
+        return ()
+    named = [catalogue.ui_by_name.get(tool.name) for tool in request.client_tools]
+    return [tool.name for tool in named if tool and not tool.awaits_client]
+
+
 def as_ui_tools(
-    tools: Sequence[ClientTool], catalogue: Catalogue, own: Collection[str] = ()
+    tools: Sequence[ClientTool], catalogue: Catalogue, taken: Collection[str] = ()
 ) -> tuple[UITool, ...]:
     """Tools that wait for the client. A UI tool of the catalogue takes precedence over one of the
-    same name. `own` are the tools that a graph of one's own runs.
+    same name. `taken` are the names of the tools that run on the server.
 
     Raises InvalidRequest: 409 for the name of a real tool, 422 for a schema that cannot be
     used.
@@ -57,7 +81,7 @@ def as_ui_tools(
     reading, checking = Budget(READING_STEPS), Budget(RUN_STEPS)
     made = []
     for tool in tools:
-        if tool.name in catalogue.real_by_name or tool.name in own:
+        if tool.name in taken:
             raise InvalidRequest(
                 "tool_name_taken",
                 f"{tool.name!r} is a tool that runs on the server; give yours another name.",
@@ -90,7 +114,7 @@ def with_client_tools(
         return (), request, plan
     if begins and not given:
         keys -= values.input.keys()
-    beside = values.input if begins else plan.before.brought
+    beside = {**plan.before.brought, **(values.input if begins else {})}
     filled = brought_tools.filled(given, keys, beside)
     if plan.new is None:
         resume = plan.resume or Command()

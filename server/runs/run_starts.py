@@ -12,7 +12,7 @@ from turnstream.server.callers.rights import Rights
 from turnstream.server.runs.approvals import Decider
 from turnstream.server.runs.checkpoints import Checkpoints
 from turnstream.server.runs.claims import NewRun, new_run_id
-from turnstream.server.runs.client_tools import as_ui_tools, with_client_tools
+from turnstream.server.runs.client_tools import brought_tools_of, with_client_tools
 from turnstream.server.runs.client_values import check_values, with_app_context
 from turnstream.server.runs.equipment import Equipment
 from turnstream.server.runs.graph_user import GraphUser
@@ -76,9 +76,7 @@ class RunStarts:
         graph, catalogue = checkpoints.attached, self.equipment.catalogue.current
         self.equipment.models.check(request, graph, rights)
         check_values(request, graph, self.settings.client_values)
-        offered = request.client_tools if graph.takes_client_tools else ()
-        own = () if graph.is_built_in else graph.tool_names
-        client_tools = as_ui_tools(offered, catalogue, own)
+        client_tools = brought_tools_of(request, graph, catalogue)
         return client_tools, narrowed(rights, request, thread, graph, catalogue)
 
     async def make(

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from ast import literal_eval
 from pathlib import Path
 from typing import Any
 
@@ -138,6 +139,48 @@ async def test_a_message_that_waits_is_kept_also_if_the_store_cannot_say_what_ta
             answer = await client.http.post("/ag-ui?on_busy=queue", json=body, headers=later)
         assert answer.status_code == 202, answer.text
         pause.event.set()
+
+
+SHOWING = """
+from typing import Any
+from langgraph.graph import START, MessagesState, StateGraph
+
+class State(MessagesState, total=False):
+    tools: list[Any]
+
+def chat(state):
+    return {"messages": [("ai", repr(state.get("tools")))]}
+
+agent = StateGraph(State).add_node("chat", chat).add_edge(START, "chat").compile()
+"""
+
+
+@pytest.mark.parametrize("may_set", [True, False])
+async def test_an_input_of_langgraph_has_tools_or_a_value_of_that_name(
+    may_set: bool, tmp_path: Path, endpoint: StrictEndpoint
+) -> None:
+    (tmp_path / "showing.py").write_text(SHOWING)
+    config = tmp_path / "langgraph.json"
+    graphs = {"agent": "./showing.py:agent"}
+    config.write_text(json.dumps({"dependencies": ["."], "graphs": graphs}))
+    allowed = ("tools",) if may_set else ()
+    own = endpoint_settings(tmp_path / "t.db", endpoint, graph=str(config), client_context=allowed)
+    said: Json = {"messages": [{"role": "user", "content": "Paint"}]}
+    values: list[list[Any]] = [["search"], [{"name": "search", "k": 3}], [{"type": "web"}]]
+    async with serving(own) as client:
+
+        async def shown(**given: Any) -> Any:
+            body = {"assistant_id": "agent", "input": given}
+            answer = await client.http.post(RUNS.replace("/stream", "/wait"), json=body)
+            if answer.status_code != 200:
+                return answer.json()["code"]
+            return literal_eval(answer.json()["messages"][-1]["content"])
+
+        for value in values:
+            assert await shown(**said, tools=value) == (value if may_set else "value_not_allowed")
+        assert await shown(**said, tools=[PICK]) == [PICK]
+        assert await shown(**said, tools=[]) == []
+        assert await shown(tools=[PICK]) == ([PICK] if may_set else "value_not_allowed")
 
 
 @formats

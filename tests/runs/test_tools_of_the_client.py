@@ -1,6 +1,7 @@
 """Tools that a client brings along for a graph of one's own."""
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -33,6 +34,7 @@ from turnstream.server.turns.requests import (
     ToolAnswer,
     TurnRequest,
 )
+from turnstream.tools.builtin import CATALOGUE
 
 PICKS = tool_call_message(("c1", "pick_colour", '{"of": "tea"}'))
 OWN, BOTH = ["weather"], ["pick_colour", "weather"]
@@ -130,6 +132,16 @@ async def test_arguments_that_do_not_fit_go_back_to_the_model(tmp_path: Path) ->
         assert (told.reason, told.error_codes) == ("stop", {"c1": "invalid_arguments"})
 
 
+async def test_many_calls_of_a_tool_with_a_large_schema_are_checked(tmp_path: Path) -> None:
+    fields = {f"p{n}": {"type": "string", "description": "A field."} for n in range(1000)}
+    large = replace(PICK, parameters={"type": "object", "properties": fields})
+    many = [(f"c{n}", "pick_colour", '{"p1": "tea"}') for n in range(12)]
+    model = OfferedTools.of(tool_call_message(*many, ("wrong", "pick_colour", '{"p1": 7}')))
+    async with backend(tmp_path / "t.db", model, build=agent) as inside:
+        told = await send_message(inside, client_tools=(large,))
+        assert (told.reason, [*told.error_codes]) == ("tool-calls", ["wrong"])
+
+
 @graphs
 async def test_the_name_of_a_tool_of_the_graph_is_taken(build: Any, tmp_path: Path) -> None:
     model = OfferedTools.of()
@@ -140,6 +152,27 @@ async def test_the_name_of_a_tool_of_the_graph_is_taken(build: Any, tmp_path: Pa
         assert (refused.value.code, refused.value.status) == ("tool_name_taken", 409)
         assert await inside.entry() is None
     assert model.offered == []
+
+
+async def test_a_graph_is_offered_a_tool_named_like_one_of_the_catalogue_that_it_does_not_run(
+    tmp_path: Path,
+) -> None:
+    (name, *_) = CATALOGUE.real_by_name
+    model = OfferedTools.of(tool_call_message(("c1", name, "{}")))
+    theirs = ClientTool(name, "The page's.", {"type": "object"})
+    async with backend(tmp_path / "t.db", model, build=agent) as inside:
+        told = await send_message(inside, client_tools=(theirs,))
+        assert (told.reason, told.dispositions) == ("tool-calls", {"c1": "client"})
+        assert (await inside.state()).pending("client")
+        assert (await answer_calls(inside, ("c1", "4"))).text == "Done."
+
+
+async def test_a_tool_whose_calls_have_no_answer_is_not_offered(tmp_path: Path) -> None:
+    model = OfferedTools.of()
+    shows = ClientTool("render_ui_component", "Shows.", {"type": "object"})
+    async with backend(tmp_path / "t.db", model, build=agent) as inside:
+        await send_message(inside, client_tools=(shows, PICK))
+    assert model.offered == [BOTH]
 
 
 async def test_an_agent_offers_its_own_tool_in_the_place_of_one_of_the_same_name(
@@ -252,6 +285,25 @@ async def test_what_a_graph_keeps_under_the_key_is_no_tool_and_is_left_alone(
         await send_message(inside, values=values)
         await send_message(inside)
     assert seen == [given, given]
+
+
+async def test_tools_leave_alone_what_else_their_key_has(tmp_path: Path) -> None:
+    seen = list[Any]()
+
+    def read(state: Any) -> list[Any]:
+        seen.append({**state["copilotkit"]})
+        return []
+
+    names, build = ("copilotkit",), by_hand(CopilotState, read)
+    async with backend(
+        tmp_path / "t.db", OfferedTools.of(), build=build, client_values=names
+    ) as inside:
+        values = GraphValues(input={"copilotkit": {"theme": "dark"}})
+        await send_message(inside, values=values, client_tools=(PICK,))
+        await send_message(inside)
+        await send_message(inside, client_tools=(HIGHLIGHT,))
+    assert {one["theme"] for one in seen} == {"dark"}
+    assert [len(one["actions"]) for one in seen] == [1, 0, 1]
 
 
 async def test_what_a_client_puts_under_the_key_itself_is_not_cleared(tmp_path: Path) -> None:

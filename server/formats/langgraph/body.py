@@ -362,7 +362,8 @@ def parse(body: Any, limits: BodyLimits, model: type[RunBody] = RunBody) -> Subm
     limit = asked.config.recursion_limit if asked.config else None
     before, after = _nodes(asked.interrupt_before), _nodes(asked.interrupt_after)
     update = _update(asked)
-    tools, further = _with_tools(asked.input or update or {}, limits)
+    is_alone = not messages and asked.command is None
+    tools, further = _with_tools(asked.input or update or {}, limits, is_alone=is_alone)
     given = {"context": asked.context, "configurable": _own(own), "input": further}
     request = TurnRequest(
         answers_are_copies=True,
@@ -459,24 +460,29 @@ def new_message(
 
 
 def _with_tools(
-    given: Mapping[str, Any], limits: BodyLimits
+    given: Mapping[str, Any], limits: BodyLimits, *, is_alone: bool
 ) -> tuple[tuple[ClientTool, ...], dict[str, Any]]:
-    """Return the tools of the client in `input`, and its other values beside the messages. Raises
-    InvalidRequest."""
+    """Return the tools of the client in `input`, and its other values beside the messages.
+    `is_alone`: nothing else begins or continues the turn; then a list of tools without other values
+    is a value of the input like any other. Raises InvalidRequest."""
     further = {name: value for name, value in given.items() if name != "messages"}
     listed = further.get("tools")
-    if not (isinstance(listed, list) and all(map(_is_tool, listed))):
+    functions = [_function(one) for one in listed] if isinstance(listed, list) else []
+    if not all(functions) or not functions or (is_alone and len(further) == 1):
         return (), further
     del further["tools"]
-    functions = [one if "name" in one else one["function"] for one in listed]
     return listed_tools(read(InputTools, {"tools": functions}, limits, "input").tools), further
 
 
-def _is_tool(value: Any) -> bool:
-    match value:
-        case {"name": str()} | {"function": {"name": str()}}:
-            return True
-    return False
+def _function(value: Any) -> dict[str, Any] | None:
+    """The name, the description and the parameters of a tool. None: the value is no tool of a
+    client, or has more than these."""
+    if not isinstance(value, dict) or value.get("type", "function") != "function":
+        return None
+    own = {key: item for key, item in value.items() if key != "type"}
+    function = own["function"] if own.keys() == {"function"} else own
+    is_one = isinstance(function, dict) and isinstance(function.get("name"), str)
+    return function if is_one and function.keys() <= InputTool.model_fields.keys() else None
 
 
 def _nodes(named: Any) -> Any:

@@ -50,6 +50,7 @@ from turnstream.server.http.queue import waiting
 from turnstream.server.http.sse_response import ServerSentEvents
 from turnstream.server.http.state import ApiRequest, owner, principal, rights, thread_key
 from turnstream.server.http.thread_json import as_json
+from turnstream.server.runs.client_values import allowed_names
 from turnstream.server.runs.endings import told_end
 from turnstream.server.runs.lives import StreamLost
 from turnstream.server.runs.lost_chunks import told_so_far
@@ -441,9 +442,14 @@ def _record(asked: "Submission", assistant: FoundAssistant) -> RunRecord | None:
 
 def _without_effect(request: ApiRequest, asked: "Submission", graph: str) -> "Submission":
     """Note what has no effect with this graph: nodes to stop at that it does not have, and tools
-    that it does not take."""
-    options = asked.request.options
+    that it does not take. An empty list of tools is none at all, unless clients may set it."""
+    options, values = asked.request.options, asked.request.values
     attached = request.state["graphs"].by_name[graph].attached
+    may_set = allowed_names(attached, request.state["client_values"])["input"]
+    if values.input.get("tools") == [] and "tools" not in may_set:
+        further = {name: value for name, value in values.input.items() if name != "tools"}
+        values = replace(values, input=further)
+        asked = replace(asked, request=replace(asked.request, values=values))
     nodes = attached.node_names
     named = {
         "interrupt_before": options.interrupt_before,
@@ -455,7 +461,7 @@ def _without_effect(request: ApiRequest, asked: "Submission", graph: str) -> "Su
         for node in (of_key if of_key != "*" else ())
         if node not in nodes
     ]
-    unknown += chat.ignored_by(attached, asked.request)
+    unknown += chat.ignored_by(request, attached, asked.request)
     return replace(asked, ignored=[*asked.ignored, *unknown])
 
 
