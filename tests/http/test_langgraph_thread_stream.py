@@ -12,6 +12,8 @@ from tests.support.endpoint import Pause, Say, StrictEndpoint, reply, text_reply
 from tests.support.langgraph_reader import named_frames
 from tests.support.serving import Client, endpoint_settings, serving
 from tests.support.waiting import WAIT_SECONDS
+from turnstream.server.runs.runs import Runs
+from turnstream.server.storage.interfaces import StorageUnavailable
 
 PATH = "/langgraph/threads/t1"
 
@@ -84,6 +86,27 @@ async def test_a_reader_that_comes_while_a_run_is_live_gets_no_earlier_one(
             pause.event.set()
             done = await until_done(told)
         assert {one.data["run_id"] for one in [first, *done]} == {live}
+
+
+async def test_it_goes_on_when_the_store_is_away_for_a_moment(
+    tmp_path: Path, endpoint: StrictEndpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    endpoint.script(text_reply("One."))
+    away = asyncio.Event()
+
+    async def check(_self: Runs) -> None:
+        away.set()
+        monkeypatch.undo()
+        raise StorageUnavailable("storage_unreachable")
+
+    async with serving(endpoint_settings(tmp_path / "t.db", endpoint)) as client:
+        await client.http.post("/langgraph/threads", json={"thread_id": "t1"})
+        monkeypatch.setattr(Runs, "check", check)
+        async with reading(client, stream_mode="lifecycle") as told:
+            await away.wait()
+            await client.http.post(f"{PATH}/runs", json=asked("1"))
+            events = await until_done(told)
+        assert {one.event for one in events} == {"metadata"}
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -55,8 +55,8 @@ from turnstream.server.runs.endings import told_end
 from turnstream.server.runs.lives import StreamLost
 from turnstream.server.runs.lost_chunks import told_so_far
 from turnstream.server.runs.queue import QueuedRun
-from turnstream.server.runs.reader import LoggedRun
-from turnstream.server.storage.interfaces import ThreadEntry
+from turnstream.server.runs.reader import LoggedRun, RunReader
+from turnstream.server.storage.interfaces import StorageUnavailable, ThreadEntry
 from turnstream.server.storage.queued_requests import QueuedRequest
 from turnstream.server.turns import problem_codes
 from turnstream.server.turns.accumulate import is_in_order
@@ -77,6 +77,8 @@ MAX_BATCH = 20
 """Runs that one request starts."""
 FOLLOW_SECONDS = 0.5
 """Between looks at whether a run of a thread has begun that somebody reads."""
+MAX_FOLLOW_SECONDS = 2.0
+"""The same while none begins."""
 MAX_FOLLOWED = 20
 """Runs that may have begun between two looks."""
 YES = ("1", "true")
@@ -294,24 +296,38 @@ async def _runs_of(
         yield place
     elif cursor and place == "done":
         last, first = cursor.rpartition(":")[0], None
+    wait = FOLLOW_SECONDS
     while True:
-        now = await state["store"].get(key)
-        if now is None:
-            return
-        begun = list[LoggedRun]()
-        run_id: str | None = now.run_id
-        while run_id and run_id != last and len(begun) < MAX_FOLLOWED:
-            run = await state["reader"].find(key, run_id)
-            if run is None:
-                break
-            begun.append(run)
-            run_id = run.header.follows if run_id != first else None
+        begun: Sequence[LoggedRun] = ()
+        with suppress(StorageUnavailable):
+            await state["runs"].check()
+            now = await state["store"].get(key)
+            if now is None:
+                return
+            begun = await _begun(state["reader"], key, now.run_id, last, first)
         for run in reversed(begun):
             last = run.header.run_id
             yield Position(run, 0)
-        if not begun:
-            await state["runs"].check()
-            await asyncio.sleep(FOLLOW_SECONDS)
+        if begun:
+            wait = FOLLOW_SECONDS
+        else:
+            await asyncio.sleep(wait)
+            wait = min(2 * wait, MAX_FOLLOW_SECONDS)
+
+
+async def _begun(
+    reader: RunReader, key: ThreadKey, newest: str, last: str | None, first: str | None
+) -> Sequence[LoggedRun]:
+    """Find the runs of a thread since `last`, or from `first` on, the newest first."""
+    begun = list[LoggedRun]()
+    run_id: str | None = newest
+    while run_id and run_id != last and len(begun) < MAX_FOLLOWED:
+        run = await reader.find(key, run_id)
+        if run is None:
+            break
+        begun.append(run)
+        run_id = run.header.follows if run_id != first else None
+    return begun
 
 
 @Operation(
