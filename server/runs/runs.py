@@ -152,7 +152,8 @@ class Runs:
                         stopped.append(run_id or "")
                         if request.on_busy == "rollback" and request.head is None and run_id:
                             base = await self._store.run_base(key, run_id)
-                            request = replace(request, head=base)
+                            # A run that has begun and ended since is not taken back.
+                            request = replace(request, head=base, based_on=run_id)
                             begin = partial(
                                 self._planned, request, wire_format, rights, by, stopped
                             )

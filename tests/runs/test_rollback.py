@@ -14,8 +14,11 @@ from tests.support.run_chunks import RunChunks, send_message
 from tests.support.scripted_model import Script, ScriptedModel, finish, text
 from turnstream.graphs.chat import build as built_in
 from turnstream.server.callers.principal import LOCAL
+from turnstream.server.runs.busy_threads import BusyThreads
 from turnstream.server.runs.reader import LoggedRun
+from turnstream.server.runs.thread_version import ThreadChanged
 from turnstream.server.turns.chunks import TextDelta
+from turnstream.server.turns.header import ThreadKey
 from turnstream.server.turns.requests import InvalidRequest, Resume, TurnRequest
 
 graphs = pytest.mark.parametrize("build", [built_in, agent], ids=["built-in", "own"])
@@ -70,6 +73,24 @@ async def test_a_run_that_is_cancelled_leaves_the_thread_as_it_was(
         await inside.runs.roll_back(LOCAL, key_of(), stopped.header.run_id, "langgraph")
         assert (await send_message(inside, "Again")).text == "Done."
         assert await said(inside) == [*["Hi", "Hello."] * turns, "Again", "Done."]
+
+
+async def test_a_run_that_begins_and_ends_meanwhile_is_not_taken_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = ScriptedModel.of(stuck(), [text("Quick."), finish()])
+    async with backend(tmp_path / "t.db", model) as inside:
+        end = BusyThreads.end
+
+        async def then_another(self: BusyThreads, key: ThreadKey, run_id: str | None) -> None:
+            await end(self, key, run_id)
+            await send_message(inside, "Between")
+
+        monkeypatch.setattr(BusyThreads, "end", then_another)
+        await live(inside)
+        with pytest.raises(ThreadChanged):
+            await inside.start(message("Better", on_busy="rollback"))
+        assert (await said(inside))[-2:] == ["Between", "Quick."]
 
 
 def asking(model: Any, _tools: Any, *, checkpointer: Any, **_: Any) -> Any:
