@@ -41,24 +41,24 @@ def to_clients(interrupts: Sequence[Interrupt]) -> dict[str, Disposition]:
 
 def answering(request: TurnRequest, interrupts: Sequence[Interrupt]) -> TurnRequest:
     """The request with `resume` in the place of its answers to calls that these interrupts ask the
-    client to run; as it is if it has none. Of a client that sends its answers with each message,
-    they are left out of one that goes past the interrupts. Raises InvalidRequest
-    `conflicting_actions`."""
+    client to run; as it is if it has none. Of a client that sends its answers with each request,
+    they are left out of one that goes past the interrupts, or answers one without its id.
+    Raises InvalidRequest `conflicting_actions`."""
     asked = {one.client_call: one.id for one in interrupts if one.client_call}
     given = [item for item in request.answers if item.tool_call_id in asked]
     if not given:
         return request
     others = tuple(item for item in request.answers if item.tool_call_id not in asked)
-    goes_past = bool(request.message or request.branch)
-    if goes_past and request.answers_are_copies:
+    known = request.resume.value if request.resume else {}
+    has_more = bool(request.message or request.branch) or not isinstance(known, dict)
+    if has_more and request.answers_are_copies:
         return replace(request, answers=others)
-    if goes_past or (others and not request.answers_are_copies):
+    if has_more or (others and not request.answers_are_copies):
         raise InvalidRequest(
             "conflicting_actions",
             "The request answers a call in which the graph waits, and has something else to do: "
             "send that when the run that the answer starts has ended.",
         )
-    known = request.resume.value if request.resume else {}
     answers = {asked[item.tool_call_id]: {item.tool_call_id: _result(item)} for item in given}
     return replace(request, answers=others, resume=Resume({**known, **answers}))
 

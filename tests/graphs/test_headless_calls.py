@@ -27,12 +27,12 @@ def key(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-def build_with(key: str) -> Any:
+def build_with(key: str, **beside: Any) -> Any:
     @tool
     def locate(who: str, tool_call_id: Annotated[str, InjectedToolCallId]) -> str:
         """Find somebody."""
         call = {"id": tool_call_id, "name": "locate", "args": {"who": who}}
-        answer = interrupt({"type": "tool", key: call})[tool_call_id]
+        answer = interrupt({"type": "tool", key: call, **beside})[tool_call_id]
         return f"{who} is in {answer}."
 
     def build(model: Any, _tools: Any, *, checkpointer: Any, **_: Any) -> Any:
@@ -97,6 +97,13 @@ async def test_an_error_of_the_client_is_the_answer_too(key: str, tmp_path: Path
     assert model.prompts[1][-1].content == "Ann is in {'error': 'No signal.'}."
 
 
+async def test_a_malformed_call_beside_it_is_passed_over(tmp_path: Path) -> None:
+    build = build_with("tool_call", toolCall="none")
+    async with backend(tmp_path / "t.db", ScriptedModel.of(ONE), build=build) as inside:
+        await served(inside, message())
+        await served(inside, answers(("c1", "Rome")))
+
+
 async def test_it_is_answered_as_an_interrupt_too(key: str, tmp_path: Path) -> None:
     model = ScriptedModel.of(ONE)
     async with backend(tmp_path / "t.db", model, build=build_with(key)) as inside:
@@ -133,6 +140,16 @@ async def test_a_message_goes_past_it_with_an_answer_beside_it(tmp_path: Path) -
         assert run.reason == "stop"
         await served(inside, replace(again, message=message("And then?").message))
     assert "not_answered" in str(model.prompts[1][-2].content)
+
+
+async def test_an_answer_without_an_id_holds_beside_one_to_the_call(tmp_path: Path) -> None:
+    model = ScriptedModel.of(ONE)
+    async with backend(tmp_path / "t.db", model, build=build_with("toolCall")) as inside:
+        await served(inside, message())
+        given = replace(answers(("c1", "Oslo")), resume=Resume("Rome"))
+        with pytest.raises(InvalidRequest, match="something else to do"):
+            await inside.start(given)
+        await served(inside, replace(given, answers_are_copies=True))
 
 
 async def test_a_value_that_names_no_open_call_is_a_question_like_any_other(

@@ -407,7 +407,9 @@ def _name(call: ToolCall) -> Payload:
 
 def _to_run(asked: chunks.Interrupt) -> list[Payload]:
     """A call that the client is to run after all: until now it was the server's."""
-    call = asked.value.get("toolCall") or asked.value["tool_call"]
+    given = (asked.value.get(key) for key in ("toolCall", "tool_call"))
+    calls = (one for one in given if isinstance(one, dict) and isinstance(one.get("name"), str))
+    call = next(one for one in calls if one.get("id") == asked.client_call)
     name = {"toolCallId": asked.client_call, "toolName": call["name"]}
     known = {"input": call.get("args", {}), "providerExecuted": False}
     return [{"type": "tool-input-available", **name, **known}]
