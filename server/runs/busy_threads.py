@@ -66,7 +66,7 @@ class BusyThreads:
         base = await self._store.run_base(key, run_id)
         if base is None:
             raise InvalidRequest(
-                "unsupported_option",
+                "value_not_allowed",
                 "The live run goes on from where an earlier one stopped: it can be interrupted, "
                 "not rolled back.",
             )

@@ -202,6 +202,7 @@ def test_data_from_an_earlier_call_is_validated_like_any_other() -> None:
 
 def test_data_from_a_call_without_such_points_is_refused_with_what_it_has() -> None:
     args = {"component": "bar_chart", "props": {}, "data_from": "call_1"}
-    assert "has no points for a bar_chart; it has them for: line_chart." in refusal(args, RESULTS)
+    fits = "it has them for: line_chart, scatter_chart."
+    assert f"has no points for a bar_chart; {fits}" in refusal(args, RESULTS)
     args = {"component": "report", "props": {"markdown": ""}, "data_from": "call_3"}
     assert "has no points for a report; it has them for: no component." in refusal(args, RESULTS)

@@ -338,7 +338,8 @@ async def _begun(
     },
     _FOUND
     | problem_codes.CAPACITY
-    | pick("unsupported_option", "run_in_progress", "thread_changed", "thread_still_busy"),
+    | pick("unsupported_option", "value_not_allowed", "run_in_progress")
+    | pick("thread_changed", "thread_still_busy"),
     query={
         "wait": Parameter("`1` or `true`: wait until the thread is saved and free."),
         "action": Parameter(
