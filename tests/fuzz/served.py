@@ -23,7 +23,12 @@ ROOM = {
     "max_body_bytes": 100_000,
 }
 """The limits are small where they bound a value, and large where they would end the trying."""
-OPTIONS = ("--no-color", "--request-timeout", "20", "--warnings", "off")
+ENDLESS = "langgraphJoinThread"
+"""The stream of a thread ends when its reader goes."""
+OPTIONS = (
+    *("--no-color", "--request-timeout", "20", "--warnings", "off"),
+    *("--exclude-operation-id", ENDLESS),
+)
 REPLACED = "positive_data_acceptance,negative_data_rejection"
 """Checks that have one of ours in their place."""
 
