@@ -56,7 +56,7 @@ class Formats:
         self.all = tuple(formats)
         self.bodies = tuple(format.body for format in formats if format.body)
         self.wire_formats: Mapping[str, WireFormat] = {
-            format.wire_format.name: format.wire_format for format in formats if format.wire_format
+            one.name: one for format in formats for one in format.wire_formats
         }
 
     def behind(self, others: Sequence[Format]) -> "Formats":
@@ -87,10 +87,11 @@ class Formats:
         asked: dict[str, Any] = given(graph=graph, on_busy=busy)
         if asked and isinstance(request, TurnRequest):
             request = replace(request, **asked)
-        own = reader.wire_format or DEFAULT
+        of_form = reader.wire_format or DEFAULT
+        own = parsed.wire_format or of_form
         answer = own if protocol is None else self.wire_format(protocol)
-        # A view is that of the body's own format; to another it says nothing.
-        view = parsed.view if answer.name == own.name else None
+        # A view is that of the body's own formats; to another it says nothing.
+        view = parsed.view if answer in (own, of_form) else None
         return PostedTurn(request, answer, view, parsed.ignored)
 
     def wire_format(self, name: str) -> WireFormat:

@@ -32,6 +32,8 @@ class StreamContext:
     """The thread as it stands when the run begins: up to the branch point if there is one, with
     what the request added. Empty where the format does not need it."""
     run_id: str = ""
+    client_run_id: str | None = None
+    """The id that the client has given to the run."""
     graph_state: Values | None = None
     """The graph's state beside the turns, as far as clients see it; None: they never see it."""
 
@@ -82,6 +84,8 @@ class WireFormat:
     waiting: Callable[[Sequence[Turn], Sequence[Interrupt]], Mapping[str, Any]] = lambda *_: {}
     """Return the keys of a loaded thread, beside its messages, for what waits for the client, as a
     client of this format answers it; the interrupts are those that are open."""
+    beside: Callable[[Sequence[Turn]], Mapping[str, Any]] = lambda _turns: {}
+    """Return the keys of a loaded thread for what its messages have no place for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +96,8 @@ class Parsed:
     view: View = None
     ignored: Sequence[str] = ()
     """The keys that have no effect, each with its place."""
+    wire_format: WireFormat | None = None
+    """The format that the body asks for. None: that of its form."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +141,7 @@ class Format:
     schemas: Callable[[], Schemas]
     body: BodyFormat | None = None
     """None: its bodies are read by endpoints of its own."""
-    wire_format: WireFormat | None = None
-    """None: it has no streams of its own, and is answered in the default format."""
+    wire_formats: Sequence[WireFormat] = ()
+    """Empty: it has no streams of its own, and is answered in the default format."""
     routes: Callable[[], Sequence[Any]] = tuple
     """Return the Starlette routes of its own addresses."""

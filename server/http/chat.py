@@ -410,7 +410,14 @@ async def _opened(
     async def context() -> StreamContext:
         needed = format.needs_turns(header, view)
         turns, state = await reader.before(header) if needed else ((), None)
-        return StreamContext(header.key.thread_id, header.message_id, turns, header.run_id, state)
+        return StreamContext(
+            header.key.thread_id,
+            header.message_id,
+            turns,
+            header.run_id,
+            header.client_run_id,
+            state,
+        )
 
     stream: EventStream = await request.state["streams"].open(
         run, format, view, context, rights(request), after=after, replay=replay

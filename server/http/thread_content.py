@@ -59,6 +59,7 @@ class ThreadRestJson(TypedDict):
     approvals: NotRequired[list[AskedJson]]
     interrupts: NotRequired[list[Annotated[Mapping[str, Any], component("Interrupt")]]]
     pendingInterrupts: NotRequired[list[dict[str, Any]]]
+    subagents: NotRequired[list[dict[str, Any]]]
     state: NotRequired[
         Annotated[Mapping[str, Any], says("The part of the graph's own state that clients see.")]
     ]
@@ -102,6 +103,7 @@ async def consistent(
         turns, rest = await loading.content(entry, version)
         again = await store.get(key)
         if again == entry:
+            rest.update(cast("ThreadRestJson", format.beside(turns)))
             if queued := waiting(queue, entry):
                 rest["queue"] = [queued_json(one, format) for one in queued]
             return entry, turns, rest

@@ -44,6 +44,8 @@ class RunStart:
     """True in `turnstream dev` alone."""
     follows: str | None = None
     """The thread's last run before this one; None: it had none."""
+    client_run_id: str | None = None
+    """The id that the client has given to the run."""
 
     def header(self, checkpoint_id: str | None) -> RunHeader:
         return RunHeader(
@@ -56,6 +58,7 @@ class RunStart:
             checkpoint_id=checkpoint_id,
             continues=self.plan.continues,
             follows=self.follows,
+            client_run_id=self.client_run_id,
         )
 
 

@@ -48,5 +48,7 @@ class RunHeader:
     """True if earlier runs have said a part of the message."""
     follows: str | None = None
     """The thread's last run before this one; None: it had none."""
+    client_run_id: str | None = None
+    """The id that the client has given to the run; None: it has given none."""
     version: int = LOG_VERSION
     """The version of the log. Logs of version 1 have no such field."""

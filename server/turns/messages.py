@@ -169,16 +169,16 @@ def settle_call(call: ToolCall, settled: CallChange) -> ToolCall:
 
 def ended_step(step: Step) -> Step:
     """A substep of a call that has its end: calls that a crash has left open are cancelled."""
-    return replace(step, parts=tuple(map(_ended, step.parts)))
+    parts = (ended_call(part) if isinstance(part, ToolCall) else part for part in step.parts)
+    return replace(step, parts=tuple(parts))
 
 
-def _ended(part: MessagePart) -> MessagePart:
-    if not isinstance(part, ToolCall):
-        return part
-    if part.end is None:
+def ended_call(call: ToolCall) -> ToolCall:
+    """A call of a substep under a call that has its end, as `ended_step` says."""
+    if call.end is None:
         error = {"error": {"code": "run_ended", "message": SUBAGENT_ENDED}}
-        part = replace(part, end="cancelled", result=error)
-    return replace(part, substeps=tuple(map(ended_step, part.substeps)))
+        call = replace(call, end="cancelled", result=error)
+    return replace(call, substeps=tuple(map(ended_step, call.substeps)))
 
 
 def settle_step(step: Step, settled: CallChange) -> Step:

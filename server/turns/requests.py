@@ -232,6 +232,8 @@ class TurnRequest:
     on_busy: OnBusy = "reject"
     must_exist: bool = False
     """Refuse the request if there is no such thread, rather than begin it."""
+    client_run_id: str | None = None
+    """The id that the client has given to the run: it goes back to readers whose format has it."""
     based_on: str | None = None
     """The id of the thread's last run, as the client knows it: if there has been another since,
     refuse the request. None: whatever was the last."""

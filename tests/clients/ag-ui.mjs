@@ -3,21 +3,23 @@
 import { resumingFetch } from "../../docs/examples/ag-ui/resuming.js";
 import { changes, serve, until } from "./driver.mjs";
 
-const { HttpAgent } = await import(
-  process.argv[2] === "v0" ? "@ag-ui/client-v0" : "@ag-ui/client"
-);
+const isOld = process.argv[2] === "v0";
+const { HttpAgent } = await import(isOld ? "@ag-ui/client-v0" : "@ag-ui/client");
+const protocol = isOld ? "ag-ui" : "ag-ui-1.0";
 
 serve((options) => {
   const { url, threadId, messages = [], pendingInterrupts = [], tools = [] } = options;
-  const seen = { events: [], errors: [], failures: [] };
+  const seen = { events: [], errors: [], failures: [], outcomes: [], subagents: [] };
   const change = changes();
-  const attach = () => fetch(`${url}/chat/${threadId}/stream?protocol=ag-ui`);
+  const attach = () => fetch(`${url}/chat/${threadId}/stream?protocol=${protocol}`);
+  const headers = { "content-type": "text/event-stream" };
   const agent = new HttpAgent({
     url: `${url}/ag-ui`,
     threadId,
     initialMessages: messages,
     ...(options.resumes && { fetch: resumingFetch(url, 0) }),
     ...(options.attaches && { fetch: attach }),
+    ...(options.stream && { fetch: async () => new Response(options.stream, { headers }) }),
   });
   agent.pendingInterrupts = pendingInterrupts;
   agent.subscribe({
@@ -25,6 +27,12 @@ serve((options) => {
       seen.events.push(event);
     },
     onMessagesChanged: () => change.tell(),
+    onRunFinishedEvent({ outcome, pendingToolCallIds }) {
+      seen.outcomes.push({ outcome, pendingToolCallIds });
+    },
+    onSubagentStartedEvent: ({ event }) => void seen.subagents.push(event),
+    onSubagentFinishedEvent: ({ event }) => void seen.subagents.push(event),
+    onSubagentErrorEvent: ({ event }) => void seen.subagents.push(event),
     onRunErrorEvent({ event }) {
       seen.errors.push({ code: event.code, message: event.message });
     },

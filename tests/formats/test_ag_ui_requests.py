@@ -1,5 +1,6 @@
 """What the body of an AG-UI client asks for, and the sentence that says what is wrong with one."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -192,14 +193,49 @@ TURNS: list[tuple[Json, TurnRequest]] = [
 
 @pytest.mark.parametrize(("body", "expected"), TURNS)
 def test_the_end_of_the_posted_messages_is_the_turn(body: Json, expected: TurnRequest) -> None:
-    asked = PostedTurn(expected, WIRE_FORMATS["ag-ui"], body["messages"])
+    """A client of 1.0 names the run, and its version."""
+    expected = replace(expected, client_run_id=body.get("runId"))
+    format = "ag-ui-1.0" if "protocolVersion" in body else "ag-ui"
+    asked = PostedTurn(expected, WIRE_FORMATS[format], body["messages"])
     if expected.resume and expected.resume.value == "red":
         # `resume` of the app's own is read as in every body, without the posted copies.
         assert read(body).request == TurnRequest(
-            thread_id="t1", answers_are_copies=True, resume=Resume("red")
+            thread_id="t1",
+            answers_are_copies=True,
+            client_run_id="r1",
+            resume=Resume("red"),
         )
     else:
         assert read(body) == asked
+
+
+@pytest.mark.parametrize(
+    ("declared", "format"),
+    [
+        (None, "ag-ui"),
+        ("", "ag-ui"),
+        ("0.9", "ag-ui"),
+        ("1.0", "ag-ui-1.0"),
+        ("1.1", "ag-ui-1.0"),
+        ("10.0", "ag-ui-1.0"),
+        ("draft", "ag-ui-1.0"),
+    ],
+)
+def test_a_client_that_declares_no_version_gets_the_older_stream(
+    declared: str | None, format: str
+) -> None:
+    asked = read(posted(HI, protocolVersion=declared))
+    assert asked.wire_format.name == format
+    assert asked.view == [HI]
+    older = read(posted(HI, protocolVersion=declared), protocol="ag-ui")
+    assert (older.wire_format.name, older.view) == ("ag-ui", [HI])
+
+
+@pytest.mark.parametrize("id", [None, "", 7, "x" * 256])
+def test_an_id_that_names_no_run_is_passed_over(id: Any) -> None:
+    request = read(posted(HI, runId=id)).request
+    assert isinstance(request, TurnRequest)
+    assert request.client_run_id is None
 
 
 def test_the_address_names_the_graph_and_wins() -> None:

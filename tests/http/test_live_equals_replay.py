@@ -44,6 +44,7 @@ VARIANTS: Mapping[str, tuple[str, View]] = {
     UI: ("ui-message-stream", None),
     LANGGRAPH: ("langgraph", None),
     AG_UI: ("ag-ui", None),
+    "AG-UI 1.0": ("ag-ui-1.0", None),
 }
 """Of each variant its wire format, and a view that asks for it."""
 

@@ -201,7 +201,7 @@ SENT: dict[str, tuple[str, Json, str]] = {
             },
         ),
         "forwardedProps.command.interruptEvent, forwardedProps.runConfig.temperature, "
-        "forwardedProps.tier, protocolVersion, runId, state",
+        "forwardedProps.tier, state",
     ),
     "LangGraph's SDK": (
         LANGGRAPH,

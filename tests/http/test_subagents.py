@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
+from tests.support.ag_ui_reader import AgUiReader, by_owner
 from tests.support.langgraph_reader import named_frames
-from tests.support.protocol_readers import decoded_state
+from tests.support.protocol_readers import decoded_state, payloads
 from tests.support.serving import Client, parse_events, serving, settings
+from tests.support.sse_frames import without_pings
 
 AGENT = """
 from tests.graphs.zoo.model import ReplyingModel
@@ -108,14 +110,34 @@ async def test_langgraphs_sdk_has_it_under_its_namespace_if_it_asks(client: Clie
     assert len(updates) == 3  # two messages and a result
 
 
-async def test_ag_ui_shows_the_call_alone(client: Client) -> None:
+@pytest.mark.parametrize("version", [None, "1.0"])
+async def test_ag_ui_has_its_messages_apart_and_shows_the_call_alone_before_1_0(
+    version: str | None, client: Client
+) -> None:
     message = {"id": "u1", "role": "user", "content": "moss"}
-    body = {"threadId": "t1", "runId": "r1", "messages": [message], "tools": [], "context": []}
-    answer = await client.http.post("/ag-ui", json={**body, "state": {}, "forwardedProps": {}})
-    events = [e.data for e in parse_events(answer.content) if isinstance(e.data, dict)]
-    words = "".join(one["delta"] for one in events if one["type"] == "TEXT_MESSAGE_CONTENT")
-    assert words == f"Written: {SAID[1]}"
-    assert events[-1]["type"] == "RUN_FINISHED"
+    declared = {"protocolVersion": version} if version else {}
+    body = {"threadId": "t1", "runId": "r1", "messages": [message], "tools": [], **declared}
+    answer = await client.http.post("/ag-ui", json=body)
+    said = payloads(without_pings(answer.content))
+    reader = AgUiReader([message], version).read(said)
+    assert reader.finished is not None
+    assert reader.finished["runId"] == "r1"
+    protocol = f"ag-ui-{version}" if version else "ag-ui"
+    loaded = await client.thread("t1", protocol=protocol)
+    assert by_owner(reader.messages) == by_owner(loaded["messages"])
+    words = {
+        owner: [m["content"] for m in messages if m["role"] == "assistant" and "content" in m]
+        for owner, messages in by_owner(reader.messages).items()
+    }
+    (call,) = reader.messages[1]["toolCalls"]
+    below = {f"{call['id']}/researcher": SAID} if version else {}
+    assert words == {"": [f"Written: {SAID[1]}"], **below}
+    assert loaded.get("subagents", []) == [*reader.subagents.values()]
+    answer = await client.http.get(
+        "/chat/t1/stream", headers={"Last-Event-ID": f"{answer.headers['x-run-id']}:0"}
+    )
+    again = payloads(without_pings(answer.content))
+    assert AgUiReader(loaded["messages"], version).read(again).finished == reader.finished
 
 
 @pytest.mark.parametrize("values", [{"substeps": "hide"}, {"undeclared_results": "hide"}])

@@ -100,6 +100,8 @@ PROOFS: Mapping[str, Mapping[str, str]] = {
         AI_SDK: SUBAGENTS
         + "test_the_ai_sdk_has_it_as_interim_outputs_which_the_tools_own_replaces",
         LANGGRAPH: SUBAGENTS + "test_langgraphs_sdk_has_it_under_its_namespace_if_it_asks",
+        AG_UI: "clients/test_ag_ui_subagents.py::"
+        "test_subagents_of_deepagents_are_told_apart_live_and_in_the_loaded_thread",
     },
     "the graph's state": {
         PARTS: "http/test_client_state.py::"

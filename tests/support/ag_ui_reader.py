@@ -1,5 +1,5 @@
 """What an AG-UI client makes of a stream: the rules that `@ag-ui/client` 0.0.59 and 1.0.0 share,
-and the messages that both build."""
+and the messages that both build; of version 1.0 also its own rules."""
 
 import copy
 from collections.abc import Iterable, Sequence
@@ -12,7 +12,15 @@ from tests.support.protocol_readers import BadStreamError, Json, events
 class AgUiReader:
     """An agent: `messages` may be those that it holds when it posts. `read` takes one run."""
 
-    def __init__(self, messages: Iterable[Json] = ()) -> None:
+    def __init__(self, messages: Iterable[Json] = (), version: str | None = None) -> None:
+        self.version = version
+        self.subagents: dict[str, Json] = {}
+        """The events that began them, of all runs."""
+        self.ends: list[Json] = []
+        """The events that ended subagents."""
+        self._active: set[str] = set()
+        self._ended: set[str] = set()
+        self._owners: dict[tuple[str, str], str | None] = {}
         self.messages: list[Json] = copy.deepcopy(list(messages))
         self.interrupts: list[Json] = []
         self.error: Json | None = None
@@ -33,7 +41,7 @@ class AgUiReader:
         return self
 
     def _check(self, event: Json) -> None:
-        required, optional = _KEYS[event["type"]]
+        required, optional = _KEYS[event["type"]] if self.version is None else _keys(event["type"])
         keys = event.keys() - {"type"}
         if not required <= keys <= required | optional:
             raise BadStreamError(f"the schema refuses {event}")
@@ -41,6 +49,18 @@ class AgUiReader:
             raise BadStreamError(f"null in {event}")
         if not self._is_running and event["type"] not in ("RUN_STARTED", "RUN_ERROR"):
             raise BadStreamError(f"outside a run: {event}")
+        if event["type"] not in _LIFECYCLE:
+            self._check_owner(event)
+
+    def _check_owner(self, event: Json) -> None:
+        """Whatever is opened is gone on with by the same, and a subagent begins ahead of it."""
+        owner = event.get("subagentRunId")
+        id = event.get("messageId", event.get("toolCallId"))
+        key = ("message" if "messageId" in event else "call", str(id))
+        if id is not None and self._owners.setdefault(key, owner) != owner:
+            raise BadStreamError(f"{event} is another's")
+        if owner is not None and owner not in self._active | self._ended:
+            raise BadStreamError(f"its subagent has not begun: {event}")
 
     def _message(self, event: Json) -> Json:
         known = [message for message in self.messages if message["id"] == event["messageId"]]
@@ -68,10 +88,11 @@ class AgUiReader:
         if self._is_running:
             raise BadStreamError("a run starts inside a run")
         self._is_running = True
+        self._active, self._ended, self._owners = set(), set(), {}
 
     def _on_run_finished(self, event: Json) -> None:
-        if self._open:
-            raise BadStreamError(f"still open at the end: {self._open}")
+        if self._open or self._active:
+            raise BadStreamError(f"still open at the end: {self._open} {self._active}")
         self._is_running = False
         self.finished = event
         outcome = event.get("outcome", {"type": "success"})
@@ -100,6 +121,27 @@ class AgUiReader:
         known = {message["id"] for message in kept}
         self.messages = [*kept, *(message for message in given if message["id"] not in known)]
 
+    def _on_subagent_started(self, event: Json) -> None:
+        id, around = event["subagentRunId"], event.get("parentSubagentRunId")
+        if id in self._active | self._ended:
+            raise BadStreamError(f"{id} begins again")
+        if around is not None and around not in self._active | self._ended:
+            raise BadStreamError(f"{event} begins ahead of those around it")
+        if self._call({"toolCallId": event["parentToolCallId"]}) is None:
+            raise BadStreamError(f"no call is known for {event}")
+        self._active.add(id)
+        self.subagents[id] = event
+
+    def _on_subagent_finished(self, event: Json) -> None:
+        id = event["subagentRunId"]
+        if id not in self._active:
+            raise BadStreamError(f"{id} is not active")
+        self._active.remove(id)
+        self._ended.add(id)
+        self.ends.append(event)
+
+    _on_subagent_error = _on_subagent_finished
+
     def _on_custom(self, event: Json) -> None:
         self.custom.append({"name": event["name"], "value": event["value"]})
 
@@ -114,7 +156,8 @@ class AgUiReader:
     def _on_text_message_start(self, event: Json) -> None:
         self._begin("text", event["messageId"])
         if all(message["id"] != event["messageId"] for message in self.messages):
-            self.messages.append({"id": event["messageId"], "role": event["role"], "content": ""})
+            message = {"id": event["messageId"], "role": event["role"], "content": ""}
+            self.messages.append({**message, **_owner(event)})
 
     def _on_text_message_content(self, event: Json) -> None:
         self._need("text", event["messageId"])
@@ -130,7 +173,8 @@ class AgUiReader:
     def _on_reasoning_message_start(self, event: Json) -> None:
         self._begin("reasoning", event["messageId"])
         if all(message["id"] != event["messageId"] for message in self.messages):
-            self.messages.append({"id": event["messageId"], "role": "reasoning", "content": ""})
+            message = {"id": event["messageId"], "role": "reasoning", "content": ""}
+            self.messages.append({**message, **_owner(event)})
 
     def _on_reasoning_message_content(self, event: Json) -> None:
         self._need("reasoning", event["messageId"])
@@ -148,7 +192,7 @@ class AgUiReader:
             return
         parent = [m for m in self.messages if m["id"] == event["parentMessageId"]]
         if not parent:
-            parent = [{"id": event["parentMessageId"], "role": "assistant"}]
+            parent = [{"id": event["parentMessageId"], "role": "assistant", **_owner(event)}]
             self.messages += parent
         function = {"name": event["toolCallName"], "arguments": ""}
         call = {"id": event["toolCallId"], "type": "function", "function": function}
@@ -170,6 +214,7 @@ class AgUiReader:
             "role": "tool",
             "toolCallId": event["toolCallId"],
             "content": event["content"],
+            **_owner(event),
         }
         place = len(self.messages)
         for index, known in enumerate(self.messages):
@@ -202,6 +247,21 @@ def in_call_order(messages: Sequence[Json]) -> list[Json]:
     return [*ordered, *sorted(results, key=lambda result: places.get(result["toolCallId"], 0))]
 
 
+def by_owner(messages: Sequence[Json]) -> dict[str, list[Json]]:
+    """The messages by the subagent that says them, those of the answer under no name: models that
+    speak at once are in a client's list as they came."""
+    owners = dict.fromkeys(message.get("subagentRunId", "") for message in messages)
+    return {
+        owner: in_call_order([m for m in messages if m.get("subagentRunId", "") == owner])
+        for owner in sorted(owners)
+    }
+
+
+def _owner(event: Json) -> Json:
+    return {"subagentRunId": event["subagentRunId"]} if "subagentRunId" in event else {}
+
+
+_LIFECYCLE = ("SUBAGENT_STARTED", "SUBAGENT_FINISHED", "SUBAGENT_ERROR")
 _ID = {"messageId"}
 _CALL = {"toolCallId"}
 _INTERRUPT = {"id", "reason", "message", "toolCallId", "responseSchema", "expiresAt", "metadata"}
@@ -227,3 +287,24 @@ _KEYS: dict[str, tuple[set[str], set[str]]] = {
     "TOOL_CALL_RESULT": (_ID | _CALL | {"content"}, {"role"}),
 }
 """Of each event the keys that are required, and those that both versions accept besides."""
+_OF_1_0: dict[str, tuple[set[str], set[str]]] = {
+    "RUN_STARTED": ({"threadId", "runId", "protocolVersion"}, set()),
+    "RUN_FINISHED": ({"threadId", "runId"}, {"usage", "result", "outcome", "metadata"}),
+    "RUN_ERROR": ({"message", "usage"}, {"code"}),
+    "SUBAGENT_STARTED": (
+        {"subagentRunId", "name", "parentToolCallId"},
+        {"parentMessageId", "parentSubagentRunId"},
+    ),
+    "SUBAGENT_FINISHED": ({"subagentRunId"}, {"outcome"}),
+    "SUBAGENT_ERROR": ({"subagentRunId", "message"}, {"code"}),
+}
+_OF_ALL = ("MESSAGES_SNAPSHOT", "CUSTOM", "STATE_SNAPSHOT", "STATE_DELTA")
+"""The events that are nobody's."""
+
+
+def _keys(type: str) -> tuple[set[str], set[str]]:
+    """The same of an event of 1.0."""
+    if type in _OF_1_0:
+        return _OF_1_0[type]
+    required, optional = _KEYS[type]
+    return required, optional if type in _OF_ALL else optional | {"subagentRunId"}

@@ -187,10 +187,10 @@ function parsed(text) {
 const sentence = (failure) => parsed(failure.payload)?.detail ?? failure.message;
 
 const attach = (_, { signal }) =>
-  fetch(`${SERVER}/chat/${threadId}/stream?protocol=ag-ui`, { signal });
+  fetch(`${SERVER}/chat/${threadId}/stream?protocol=ag-ui-1.0`, { signal });
 
 async function load() {
-  const answer = await fetch(`${SERVER}/threads/${threadId}?protocol=ag-ui`);
+  const answer = await fetch(`${SERVER}/threads/${threadId}?protocol=ag-ui-1.0`);
   return answer.ok ? answer.json() : { messages: [], run: null };
 }
 

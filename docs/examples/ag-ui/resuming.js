@@ -1,5 +1,6 @@
 // A fetch for HttpAgent whose streams survive a broken line: it attaches again behind the last event
-// that came whole, and gets the very same bytes from there on.
+// that came whole, and gets the very same bytes from there on: those of the version that the agent
+// has said it speaks.
 
 const TRIES = 5;
 
@@ -9,7 +10,7 @@ export function resumingFetch(server, pauseSeconds = 1) {
     if (!response.ok || !response.body) return response;
     const thread = response.headers.get("x-thread-id");
     const attach = (cursor) =>
-      fetch(`${server}/chat/${thread}/stream?protocol=ag-ui`, {
+      fetch(`${server}/chat/${thread}/stream`, {
         headers: { ...init.headers, "Last-Event-ID": cursor },
         signal: init.signal,
       });

@@ -7,6 +7,8 @@ message that it replaces. `resume` answers what the last run has stopped to ask.
 
 assistant-ui has an app's own values in the `runConfig` of `forwardedProps`: they count as if they
 stood beside it. So does the `resume` in its `command`, with which CopilotKit up to 1.74 answers.
+
+`protocolVersion` came with 1.0, so a body without it is from a client before.
 """
 
 from collections.abc import Mapping, MutableMapping, Sequence
@@ -23,10 +25,11 @@ from turnstream.server.formats import (
     graph_values,
     tool_fields,
 )
+from turnstream.server.formats.ag_ui import WIRE_FORMAT, WIRE_FORMAT_1_0
 from turnstream.server.formats.ag_ui.snapshot import approval_of
 from turnstream.server.formats.body_schemas import NOTHING, Schema, ref, variant
 from turnstream.server.formats.fields import BodyLimits, CamelFields, read, without_effect
-from turnstream.server.formats.format import Parsed
+from turnstream.server.formats.format import Parsed, WireFormat
 from turnstream.server.formats.metadata_schemas import OBJECT, TEXT, any_of, list_of, record
 from turnstream.server.turns import requests
 from turnstream.server.turns.requests import ApprovalAnswer, Branch, ToolAnswer, UserMessage
@@ -39,6 +42,7 @@ OF_PROPS = (*fields.keys(graph_values.OfGraph), "edit", "message", "thread_id")
 """The keys of a native body that `forwardedProps` may have: an app has props of its own."""
 _PASSED_OVER = ("activity", "developer", "reasoning", "system")
 """Roles that are no turn of the user at the end of the messages."""
+MAX_RUN_ID_CHARS = 255
 _REMEDIES = {"client_tools": "send tools"}
 _OUTSIDE_PROPS = {
     **dict.fromkeys(fields.keys(graph_values.OfGraph), "send it in forwardedProps"),
@@ -154,7 +158,23 @@ class AgentInput(CamelFields):
     tools: tool_fields.ToolList[AgentTool] | None = None
     context: Any = Field(None, description="Texts of the app for the model.")
     resume: Annotated[list[ResumeEntry], fields.FirstFault()] | None = None
+    run_id: Any = Field(None, description="The client's name of the run, which its events have.")
+    protocol_version: fields.Text | None = Field(
+        None, description="The version that the client speaks; none: it is older than 1.0."
+    )
     forwarded_props: Any = None
+
+    @property
+    def client_run_id(self) -> str | None:
+        """None: it has no id, or none that events could have."""
+        id = self.run_id
+        return id if isinstance(id, str) and 0 < len(id) <= MAX_RUN_ID_CHARS else None
+
+    @property
+    def wire_format(self) -> WireFormat:
+        """That of a newer version is 1.0, as that of one that cannot be read."""
+        version = self.protocol_version or ""
+        return WIRE_FORMAT_1_0 if version and not version.startswith("0.") else WIRE_FORMAT
 
 
 def parse(body: Mapping[str, Any], limits: BodyLimits) -> Parsed:
@@ -180,9 +200,11 @@ def parse(body: Mapping[str, Any], limits: BodyLimits) -> Parsed:
         answers_are_copies=True,
         client_tools=tool_fields.listed_tools(asked.tools),
         app_context=texts,
+        client_run_id=asked.client_run_id,
         resume=requests.Resume(values) if values else None,
     )
-    return Parsed(turn, asked.messages, [*without_effect(body, AgentInput), *ignored, *passed_over])
+    unread = [*without_effect(body, AgentInput), *ignored, *passed_over]
+    return Parsed(turn, asked.messages, unread, asked.wire_format)
 
 
 def _of_graph(given: Any) -> tuple[Mapping[str, Any], list[str]]:
@@ -299,10 +321,13 @@ _CALLS = list_of(record(id=TEXT, type="function", function=_FUNCTION))
 
 def components() -> dict[str, Schema]:
     """Return the schema of a message of a loaded thread, by name; see `snapshot.py`."""
-    message = any_of(
+    return {"Message.ag-ui": _message({}), "Message.ag-ui-1.0": _message({"subagentRunId": TEXT})}
+
+
+def _message(more: Schema) -> Schema:
+    return any_of(
         record(role="user", id=TEXT, content=any_of(TEXT, _PARTS)),
-        record({"content": TEXT, "toolCalls": _CALLS}, role="assistant", id=TEXT),
-        record(role="tool", id=TEXT, toolCallId=TEXT, content=TEXT),
-        record(role="reasoning", id=TEXT, content=TEXT),
+        record({"content": TEXT, "toolCalls": _CALLS, **more}, role="assistant", id=TEXT),
+        record(more, role="tool", id=TEXT, toolCallId=TEXT, content=TEXT),
+        record(more, role="reasoning", id=TEXT, content=TEXT),
     )
-    return {"Message.ag-ui": message}

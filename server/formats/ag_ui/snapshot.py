@@ -6,6 +6,9 @@
     {"id", "role": "tool", "toolCallId", "content"}
     {"id", "role": "reasoning", "content"}
 
+In 1.0 those of subagents have a `subagentRunId` too, and stand behind the messages of the step that
+has called them.
+
 A tool message stands behind the assistant message that made the call. No message has an `error`: a
 stream cannot give it one, so a failed call says in its `content` what failed.
 
@@ -20,13 +23,19 @@ own id; a breakpoint is a `confirmation`. It names a call if the call's server a
 """
 
 from collections.abc import Iterator, Sequence
-from itertools import count
 from typing import Any
 from urllib.parse import quote, unquote
 
+from turnstream.server.formats.ag_ui.subagents import (
+    StepMessages,
+    Subagent,
+    below,
+    message_id,
+    owner,
+)
 from turnstream.server.formats.json_text import dumps
 from turnstream.server.formats.metadata import given, interrupt_json
-from turnstream.server.turns.chunks import Interrupt, Part, ReasoningPart, ToolCallPart
+from turnstream.server.turns.chunks import Interrupt
 from turnstream.server.turns.messages import Reasoning, Step, Text, ToolCall, Turn, UserTurn
 from turnstream.server.turns.requests import ImageContent, TextContent, UserContent
 from turnstream.server.turns.told_thread import calls_of
@@ -45,46 +54,19 @@ _DECISION = {
 }
 
 
-class StepMessages:
-    """The ids of one step's messages, in the order of its parts. The same parts give the same ids
-    whether they are streamed or loaded.
-
-    A step is one message under the step's own id: a text, then any number of calls. A reasoning is
-    a message of its own. A text that does not come first, and a call that follows a reasoning,
-    begin another message: a client adds whatever has the id of a message to that message, so the
-    order would be lost.
-    """
-
-    def __init__(self, step_id: str) -> None:
-        self._step_id = step_id
-        self._positions = count()
-        self._is_named = False
-        """True once a message has the step's id."""
-        self._latest: str | None = None
-        """The message that a call joins."""
-
-    def of(self, part: Part | Text | Reasoning | ToolCall) -> str:
-        """Return the id of the message that the next part belongs to."""
-        numbered = f"{self._step_id}.{next(self._positions)}"
-        match part:
-            case ReasoningPart() | Reasoning():
-                self._latest = None
-                return numbered
-            case ToolCallPart() | ToolCall() if self._latest is not None:
-                return self._latest
-        self._latest = numbered if self._is_named else self._step_id
-        self._is_named = True
-        return self._latest
+def snapshot(turns: Sequence[Turn], version: str | None = None) -> list[Message]:
+    """Without a version: the messages of a client that knows no subagents."""
+    return [message for turn in turns for message in _messages(turn, version)]
 
 
-def snapshot(turns: Sequence[Turn]) -> list[Message]:
-    return [message for turn in turns for message in _messages(turn)]
-
-
-def _messages(turn: Turn) -> list[Message]:
+def _messages(turn: Turn, version: str | None) -> Iterator[Message]:
     if isinstance(turn, UserTurn):
-        return [{"id": turn.id, "role": "user", "content": _content(turn.content)}]
-    return [message for step in turn.steps for message in _step(step)]
+        yield {"id": turn.id, "role": "user", "content": _content(turn.content)}
+        return
+    for step in turn.steps:
+        yield from _step(step, None)
+        for substep, speaker in below(step) if version else ():
+            yield from _step(substep, speaker)
 
 
 def _content(content: Sequence[UserContent]) -> str | list[dict[str, Any]]:
@@ -110,10 +92,10 @@ def _source(url: str) -> dict[str, str]:
     return {"type": "url", "value": url}
 
 
-def _step(step: Step) -> Iterator[Message]:
+def _step(step: Step, speaker: Subagent | None) -> Iterator[Message]:
     messages: dict[str, Message] = {}
     results: dict[str, list[Message]] = {}
-    ids = StepMessages(step.step_id)
+    ids = StepMessages(step.step_id, speaker)
     for part in step.said:
         id = ids.of(part)
         match part:
@@ -125,9 +107,9 @@ def _step(step: Step) -> Iterator[Message]:
                 message = messages.setdefault(id, {"id": id, "role": "assistant"})
                 message.setdefault("toolCalls", []).append(_call(part))
                 if part.end is not None:
-                    results.setdefault(id, []).append(result_message(part))
+                    results.setdefault(id, []).append(result_message(part, speaker))
     for id, message in messages.items():
-        yield message
+        yield {**message, **owner(speaker)}
         yield from results.get(id, ())
 
 
@@ -136,13 +118,14 @@ def _call(call: ToolCall) -> dict[str, Any]:
     return {"id": call.tool_call_id, "type": "function", "function": function}
 
 
-def result_message(call: ToolCall) -> Message:
+def result_message(call: ToolCall, speaker: Subagent | None = None) -> Message:
     """The tool message of a call that has ended: a string as it is, anything else as JSON."""
     return {
-        "id": call.result_id or f"{call.tool_call_id}.result",
+        "id": message_id(call.result_id or f"{call.tool_call_id}.result", speaker),
         "role": "tool",
         "toolCallId": call.tool_call_id,
         "content": call.result if isinstance(call.result, str) else dumps(call.result),
+        **owner(speaker),
     }
 
 

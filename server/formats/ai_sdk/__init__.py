@@ -31,4 +31,4 @@ _body = deferred(__name__, "body")
 BODY_FORMAT = BodyFormat(
     lambda fields, limits: _body().parse(fields, limits), WIRE_FORMAT, recognises=_recognises
 )
-FORMAT = Format(_body, BODY_FORMAT, WIRE_FORMAT)
+FORMAT = Format(_body, BODY_FORMAT, (WIRE_FORMAT,))

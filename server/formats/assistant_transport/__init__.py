@@ -26,4 +26,4 @@ BODY_FORMAT = BodyFormat(
     WIRE_FORMAT,
     recognises=lambda body: isinstance(body.get("commands"), list),
 )
-FORMAT = Format(_body, BODY_FORMAT, WIRE_FORMAT)
+FORMAT = Format(_body, BODY_FORMAT, (WIRE_FORMAT,))

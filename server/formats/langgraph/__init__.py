@@ -27,4 +27,4 @@ WIRE_FORMAT = WireFormat(
 
 
 _api = deferred(__name__, "api")
-FORMAT = Format(deferred(__name__, "schemas"), None, WIRE_FORMAT, lambda: _api().ROUTES)
+FORMAT = Format(deferred(__name__, "schemas"), None, (WIRE_FORMAT,), lambda: _api().ROUTES)

@@ -85,4 +85,4 @@ def _routes() -> Sequence[Any]:
     return ROUTES
 
 
-FORMAT = Format(_schemas, BODY_FORMAT, WIRE_FORMAT, _routes)
+FORMAT = Format(_schemas, BODY_FORMAT, (WIRE_FORMAT,), _routes)
