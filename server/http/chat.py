@@ -37,6 +37,7 @@ from turnstream.server.http.problems import Problem, unknown_thread
 from turnstream.server.http.sse_response import ServerSentEvents
 from turnstream.server.http.state import ApiRequest, owner, principal, rights, thread_key
 from turnstream.server.runs.client_tools import names_left_out
+from turnstream.server.runs.client_values import shared_names
 from turnstream.server.runs.lives import StreamLost
 from turnstream.server.runs.queue import QueuedRun
 from turnstream.server.runs.reader import LoggedRun
@@ -280,7 +281,9 @@ async def _ignored_by_graph(
     """Name what a turn brings and the graph of its run does not take; nothing if the store does not
     say which graph that is, since the request is kept by now."""
     asked, graphs = turn.request, request.state["graphs"]
-    if isinstance(asked, AttachRequest) or not (asked.client_tools or asked.app_context):
+    if isinstance(asked, AttachRequest) or not (
+        asked.client_tools or asked.app_context or asked.posted_state
+    ):
         return ()
     if isinstance(run, LoggedRun):
         name: str | None = run.header.graph
@@ -302,6 +305,8 @@ def ignored_by(request: ApiRequest, graph: AttachedGraph, asked: TurnRequest) ->
     elif asked.client_tools:
         left_out = names_left_out(asked, graph, request.state["catalogue"].current)
         yield from (f"tools.{name}" for name in left_out)
+    if (asked.posted_state or {}).keys() - shared_names(graph, request.state["client_values"]):
+        yield "state"
 
 
 def ignored_header(names: Iterable[str]) -> dict[str, str]:

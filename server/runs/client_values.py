@@ -6,7 +6,8 @@ from typing import Any
 
 from turnstream.graphs.app_context import of_state
 from turnstream.graphs.attached import AttachedGraph
-from turnstream.server.turns.requests import InvalidRequest, TurnRequest
+from turnstream.server.runs.plan import Plan
+from turnstream.server.turns.requests import GraphValues, InvalidRequest, TurnRequest
 
 
 def check_values(request: TurnRequest, graph: AttachedGraph, allowed: Collection[str]) -> None:
@@ -35,11 +36,7 @@ def check_values(request: TurnRequest, graph: AttachedGraph, allowed: Collection
             "value_not_allowed",
             "input goes alone, or with a message, an edit, a regenerated answer or a resume.",
         )
-    if any(_overwrites(value) for value in values.input.values()):
-        raise InvalidRequest(
-            "value_not_allowed",
-            "input has a value that overwrites what the thread has.",
-        )
+    _check_input(values.input)
     if request.update:
         return
     try:
@@ -57,6 +54,15 @@ def check_values(request: TurnRequest, graph: AttachedGraph, allowed: Collection
             "invalid_context",
             f"The graph does not take these values of its context: {given_names}.",
         ) from None
+
+
+def _check_input(values: Mapping[str, Any]) -> None:
+    """Raises InvalidRequest for a value with which LangGraph goes past a reducer."""
+    if any(_overwrites(value) for value in values.values()):
+        raise InvalidRequest(
+            "value_not_allowed",
+            "input has a value that overwrites what the thread has.",
+        )
 
 
 def _check_nodes(request: TurnRequest, graph: AttachedGraph) -> None:
@@ -86,6 +92,26 @@ def with_app_context(request: TurnRequest, graph: AttachedGraph) -> TurnRequest:
     said = {key: {**_object(given.get(key)), **of_state(request.app_context)} for key in keys}
     values = replace(request.values, input={**given, **said})
     return replace(request, app_context=(), values=values)
+
+
+def shared_names(graph: AttachedGraph, allowed: Collection[str]) -> frozenset[str]:
+    """Return the keys of a graph's state that a client sees and may set."""
+    return graph.input_names.intersection(allowed, graph.client_state.names)
+
+
+def with_posted_state(
+    request: TurnRequest, plan: Plan, graph: AttachedGraph, allowed: Collection[str]
+) -> GraphValues:
+    """Return the request's values, and of its client's state what is not as the thread has it. An
+    answer goes without, since a graph that goes on takes no input, and so does an edit, which goes
+    back to the values that were there. Raises InvalidRequest."""
+    posted, before = request.posted_state or {}, plan.before.graph_state or {}
+    if request.message is None or plan.point is not None:
+        return request.values
+    names = shared_names(graph, allowed) & posted.keys()
+    changed = {name: posted[name] for name in names if posted[name] != before.get(name)}
+    _check_input(changed)
+    return replace(request.values, input={**request.values.input, **changed})
 
 
 def allowed_names(graph: AttachedGraph, allowed: Collection[str]) -> Mapping[str, list[str]]:

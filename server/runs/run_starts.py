@@ -13,7 +13,7 @@ from turnstream.server.runs.approvals import Decider
 from turnstream.server.runs.checkpoints import Checkpoints
 from turnstream.server.runs.claims import NewRun, new_run_id
 from turnstream.server.runs.client_tools import brought_tools_of, with_client_tools
-from turnstream.server.runs.client_values import check_values, with_app_context
+from turnstream.server.runs.client_values import check_values, with_app_context, with_posted_state
 from turnstream.server.runs.equipment import Equipment
 from turnstream.server.runs.graph_user import GraphUser
 from turnstream.server.runs.prepare import prepare
@@ -140,7 +140,7 @@ class RunStarts:
                 block(request.app_context),
             ),
             rights=rights,
-            values=request.values,
+            values=with_posted_state(request, plan, checkpoints.attached, settings.client_values),
             options=request.options,
             classifier=replace(
                 self.equipment.classifier,

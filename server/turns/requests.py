@@ -216,6 +216,9 @@ class TurnRequest:
     """Refuse the request if the graph takes no tools of a client, rather than run it without."""
     app_context: tuple[AppContext, ...] = ()
     values: GraphValues = NO_VALUES
+    posted_state: Mapping[str, Any] | None = None
+    """The graph's state as the client has it: what it has changed of the keys that it sees and may
+    set becomes input."""
     options: RunOptions = NO_OPTIONS
     record: RunRecord | None = None
     graph: str | None = None

@@ -72,6 +72,7 @@ serve((options) => {
       ]);
       return run(parameters);
     },
+    set: ({ state }) => agent.setState(state),
     forget: ({ id }) => agent.setMessages(agent.messages.filter((message) => message.id !== id)),
     leave: () => agent.abortRun(),
     settled: () => running,

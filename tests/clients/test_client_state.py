@@ -80,6 +80,30 @@ async def test_an_ag_ui_agents_state_has_it_after_every_turn_and_an_edit(
     assert (await agent.report())["state"] == {**TWICE, "plan": {**PLAN, "title": "Tea"}}
 
 
+@pytest.mark.parametrize("version", [pytest.param("", id="1.0.0"), repeat(" v0", "0.0.59")])
+async def test_what_an_app_changes_of_an_ag_ui_agents_state_reaches_the_graph(
+    version: str, tmp_path: Path, client_of: ClientOf
+) -> None:
+    given = settings(
+        tmp_path / "t.db",
+        graph=f"{agent(tmp_path)}:make",
+        client_state=("todos", "plan"),
+        client_context=("todos",),
+    )
+    app = client_of(f"ag-ui.mjs{version}")
+    mine = {"text": "tea", "done": True}
+    async with serving(given) as server:
+        await app.do("open", url=server.url, threadId="t1")
+        await app.do("set", state={"todos": [mine], "plan": {"title": "Not mine"}})
+        await app.do("send", text="Milk")
+        report = await app.report()
+        assert (report["failures"], report["warnings"]) == ([], [])
+        assert report["state"] == {**STATE, "todos": [mine, MILK, EGGS]}
+        await app.do("send", text="Milk")
+        state = (await app.report())["state"]
+        assert state["todos"].count(mine) == 1
+
+
 @pytest.mark.parametrize("history", [False, True], ids=["state", "history"])
 async def test_use_streams_values_have_it_after_every_turn_an_edit_and_a_reload(
     history: bool, server: Client, client_of: ClientOf

@@ -190,7 +190,7 @@ SENT: dict[str, tuple[str, Json, str]] = {
         ag_ui(
             runId="r1",
             protocolVersion="1.0",
-            state={},
+            state={"mood": "good"},
             context=[],
             tools=[],
             forwardedProps={

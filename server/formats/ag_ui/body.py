@@ -162,6 +162,7 @@ class AgentInput(CamelFields):
     protocol_version: fields.Text | None = Field(
         None, description="The version that the client speaks; none: it is older than 1.0."
     )
+    state: fields.Json = Field(None, description="The graph's state as the client has it.")
     forwarded_props: Any = None
 
     @property
@@ -201,6 +202,7 @@ def parse(body: Mapping[str, Any], limits: BodyLimits) -> Parsed:
         client_tools=tool_fields.listed_tools(asked.tools),
         app_context=texts,
         client_run_id=asked.client_run_id,
+        posted_state=(isinstance(asked.state, dict) and asked.state) or None,
         resume=requests.Resume(values) if values else None,
     )
     unread = [*without_effect(body, AgentInput), *ignored, *passed_over]
