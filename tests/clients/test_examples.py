@@ -10,12 +10,13 @@ import pytest
 
 from tests.clients.driver import HERE, ClientProcess
 from tests.clients.scripted_turns import QUESTION
+from tests.clients.test_ag_ui_subagents import AGENT
 from tests.support.endpoint import Pause, Say, call_reply, reply, text_reply
 from tests.support.endpoint.script import Scripted
 from tests.support.npm import CLIENTS, require
 from tests.support.samples import repeat, sample
 from tests.support.scripted_server import ScriptedServer, scripted_server
-from tests.support.serving import PROJECT
+from tests.support.serving import PROJECT, serving, settings
 
 APPS = PROJECT / "docs" / "examples"
 ALLOWED = {"allowed_origins": ("http://localhost:5173",)}
@@ -157,6 +158,24 @@ async def test_a_reload_in_mid_turn_shows_the_turn_to_its_end(
         await reloaded.do("withdraws", name="Stop")
         text = (await report(reloaded))["text"]
         assert [text.count(said) for said in ("Good day", "Hello.", "Go on", "The tide")] == [1] * 4
+
+
+async def test_ag_uis_example_shows_subagents_under_their_calls_and_after_a_reload_too(
+    tmp_path: Path, tab: ClientProcess, reloaded: ClientProcess
+) -> None:
+    (tmp_path / "deep.py").write_text(AGENT)
+    graph = f"{tmp_path / 'deep.py'}:graph"
+    async with serving(settings(tmp_path / "t.db", graph=graph, **ALLOWED)) as server:
+        await tab.do("open", example="ag-ui", url=server.url)
+        await tab.do("type", text="moss and fern")
+        await tab.do("shows", text="Written: ")
+        await tab.do("withdraws", name="Stop")
+        live = await report(tab)
+        assert live["text"].count("Looking.") == 2
+        tab.close()
+        await reloaded.do("open", example="ag-ui", url=server.url, hash=live["hash"])
+        await reloaded.do("shows", text="Written: ")
+        assert (await report(reloaded))["text"] == live["text"]
 
 
 @pytest.mark.full

@@ -2,7 +2,7 @@
 // thread again, and goes on reading a turn that is still running.
 
 import { HttpAgent } from "@ag-ui/client";
-import { useEffect, useState } from "react";
+import { Fragment, useEffect, useState } from "react";
 import { createRoot } from "react-dom/client";
 import { Approval } from "./approval.jsx";
 import { Question } from "./question.jsx";
@@ -14,6 +14,10 @@ location.hash ||= crypto.randomUUID();
 const threadId = location.hash.slice(1);
 const post = resumingFetch(SERVER);
 const agent = new HttpAgent({ url: `${SERVER}/ag-ui`, threadId, fetch: post });
+
+// What ran under a tool call, by its id: the event that began it has its name, and the call.
+const subagents = new Map();
+const begin = (event) => subagents.set(event.subagentRunId, event);
 
 function Chat({ isRunning }) {
   const [shown, setShown] = useState({ running: false, error: null });
@@ -30,6 +34,7 @@ function Chat({ isRunning }) {
     agent.fetch = fetch;
     const seen = {
       onMessagesChanged: () => setShown((now) => ({ ...now })),
+      onSubagentStartedEvent: ({ event }) => void begin(event),
       onRunErrorEvent: ({ event }) => setShown({ running: true, error: event.message }),
     };
     let error = null;
@@ -85,16 +90,24 @@ function Chat({ isRunning }) {
   );
   const waits = pendingInterrupts.filter(({ id }) => !(id in decisions));
   const asked = new Map(waits.map((interrupt) => [interrupt.toolCallId, interrupt]));
-  return (
-    <>
-      {messages
-        .filter(({ role }) => role !== "tool")
-        .map(({ id, role, content, toolCalls = [] }) => (
-          <article key={id} aria-label={role}>
-            {content && (role === "reasoning" ? <em>{content}</em> : <p>{words(content)}</p>)}
-            {toolCalls.map((call) => (
+  // The messages of a subagent, or of the answer.
+  const said = (subagent) =>
+    messages
+      .filter(({ role, subagentRunId }) => role !== "tool" && subagentRunId === subagent)
+      .map(({ id, role, content, toolCalls = [] }) => (
+        <article key={id} aria-label={role}>
+          {content && (role === "reasoning" ? <em>{content}</em> : <p>{words(content)}</p>)}
+          {toolCalls.map((call) => (
+            <Fragment key={call.id}>
+              {[...subagents.values()]
+                .filter(({ parentToolCallId }) => parentToolCallId === call.id)
+                .map(({ subagentRunId, name }) => (
+                  <details key={subagentRunId} open={!results.has(call.id)}>
+                    <summary>{name}</summary>
+                    {said(subagentRunId)}
+                  </details>
+                ))}
               <Call
-                key={call.id}
                 call={call}
                 result={results.get(call.id)}
                 interrupt={shown.running ? undefined : asked.get(call.id)}
@@ -102,9 +115,13 @@ function Chat({ isRunning }) {
                 onAnswer={(value) => answer(call.id, value)}
                 onDecide={(decision) => decide(asked.get(call.id), decision)}
               />
-            ))}
-          </article>
-        ))}
+            </Fragment>
+          ))}
+        </article>
+      ));
+  return (
+    <>
+      {said()}
       {!shown.running &&
         waits
           .filter(({ toolCallId }) => toolCallId === undefined)
@@ -197,5 +214,6 @@ async function load() {
 const thread = await load();
 agent.setMessages(thread.messages);
 agent.setState(thread.state ?? {});
+thread.subagents?.forEach(begin);
 agent.pendingInterrupts = thread.pendingInterrupts ?? [];
 createRoot(document.getElementById("root")).render(<Chat isRunning={thread.run !== null} />);
