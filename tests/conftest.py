@@ -8,7 +8,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from functools import cached_property
-from itertools import count
+from itertools import count, takewhile
 from pathlib import Path
 from types import FrameType
 
@@ -25,6 +25,7 @@ from tests.support.engines import (  # noqa: F401  fixtures
     postgres_url,
     reused_database,
 )
+from tests.support.statements import share_compiled_statements
 from turnstream.graphs.user_modules import FOLDERS_HIDDEN
 from turnstream.tools.solar.visits import FILE_VARIABLE
 
@@ -33,6 +34,7 @@ sys.meta_path.insert(0, FOLDERS_HIDDEN)  # the clone is searched, for `tests`
 os.environ["SSL_CERT_FILE"] = str(Path(__file__).parent / "support" / "authority.pem")
 """Tests speak no TLS: to read the hundred authorities of a machine takes 20 ms for each client."""
 NUMBERS = count(1)
+share_compiled_statements()
 
 
 def _interrupt(_signal: int, _frame: FrameType | None) -> None:
@@ -104,9 +106,10 @@ def _maintenance_file(
 def _modules_of_users(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """A module that a test has written and loaded is not found under its name by the next test, nor
     is the folder of one searched."""
-    folder, before, places = str(tmp_path_factory.getbasetemp()), set(sys.modules), [*sys.path]
+    folder, places = str(tmp_path_factory.getbasetemp()), [*sys.path]
+    newest = next(reversed(sys.modules))
     yield
     sys.path[:] = [each for each in sys.path if each in places or not each.startswith(folder)]
-    for name in sys.modules.keys() - before:
+    for name in [*takewhile(lambda name: name != newest, reversed(sys.modules))]:
         if (getattr(sys.modules[name], "__file__", None) or "").startswith(folder):
             del sys.modules[name]

@@ -32,6 +32,7 @@ earlier_installation   what an earlier version leaves, and how it is recorded
 code_blocks       the code blocks of documents, and how each is tested
 docs_site         the documents as a site
 versions, packages, advisories, distributions   other versions, licences, vulnerabilities, builds
+statements        one cache of compiled SQL for all databases of a test process
 settings_page, problem_table      tables of documents, made from the code
 cutting_proxy, environment, hypothesis_settings, waiting          network, settings, time
 """
