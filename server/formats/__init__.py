@@ -19,7 +19,7 @@ from turnstream.server.formats import ag_ui, ai_sdk, assistant_transport, langgr
 from turnstream.server.formats.fields import BodyLimits, an_object, read, shown
 from turnstream.server.formats.format import BodyFormat, Format, View, WireFormat
 from turnstream.server.formats.metadata import given
-from turnstream.server.formats.native import approval_body, message_body
+from turnstream.server.formats.native import approval_body, queued_change
 from turnstream.server.turns.requests import AttachRequest, InvalidRequest, OnBusy, TurnRequest
 
 __all__ = [
@@ -33,8 +33,8 @@ __all__ = [
     "PostedTurn",
     "WireFormat",
     "approval_body",
-    "message_body",
     "parse",
+    "queued_change",
 ]
 
 

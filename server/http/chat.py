@@ -260,11 +260,12 @@ class ChatStop(HTTPEndpoint):
         "stop",
         Answer("The thread is saved and free, also if the run had ended.", StoppedJson),
         STORAGE | pick("thread_not_found", "thread_still_busy"),
+        query={"run_id": Parameter("Stop this run alone: one that waited may be live by now.")},
     )
     async def post(self, request: ApiRequest) -> Response:
         """Stop the thread's live run."""
         key = thread_key(request)
-        entry = await request.state["runs"].stop(key)
+        entry = await request.state["runs"].stop(key, request.query_params.get("run_id"))
         if entry is None:
             raise unknown_thread(key)
         stopped: StoppedJson = {

@@ -10,12 +10,12 @@ from starlette.endpoints import HTTPEndpoint
 from starlette.responses import JSONResponse, Response
 from typing_extensions import TypedDict
 
-from turnstream.server.formats import DEFAULT, WireFormat, message_body
+from turnstream.server.formats import DEFAULT, WireFormat, queued_change
 from turnstream.server.http.chat import PROTOCOL, first_event_url
 from turnstream.server.http.operations import Answer, Operation, Time, component, says
 from turnstream.server.http.problems import problem, unknown_thread
 from turnstream.server.http.state import ApiRequest, principal, thread_key
-from turnstream.server.http.thread_json import written
+from turnstream.server.http.thread_json import as_json, written
 from turnstream.server.storage.interfaces import ThreadEntry
 from turnstream.server.storage.queued_requests import QueuedRequest
 from turnstream.server.turns.messages import UserTurn
@@ -45,6 +45,7 @@ class QueuedJson(TypedDict):
 
 class QueueJson(TypedDict):
     queue: list[QueuedJson]
+    run_id: Annotated[str, says("The thread's last run, live or over.")]
 
 
 def queued_json(queued: QueuedRequest, format: WireFormat) -> QueuedJson:
@@ -88,37 +89,42 @@ class ThreadQueue(HTTPEndpoint):
         if entry is None:
             raise unknown_thread(key)
         texts = await written([queued_json(one, format) for one in waiting(queue, entry)])
-        return Response(b'{"queue":[%b]}' % b",".join(texts), media_type="application/json")
+        body = b'{"run_id":%b,"queue":[%b]}' % (as_json(entry.run_id), b",".join(texts))
+        return Response(body, media_type="application/json")
 
 
 class Queued(HTTPEndpoint):
     @Operation(
         "editQueued",
-        Answer("The request, in its place.", QueuedJson),
+        Answer("The request, as it waits by now.", QueuedJson),
         STORAGE
         | pick("not_queued", "invalid_protocol", "invalid_body", "unknown_key", "empty_message")
+        | pick("missing_action")
         | pick("message_too_long", "too_many_images", "images_too_large", "invalid_text")
         | pick("unsupported_part", "invalid_image", "invalid_message_id", "nothing_to_edit"),
         query={"protocol": PROTOCOL},
-        body="QueuedMessageBody",
-        examples={"other words": {"message": "Hello again"}},
+        body="QueuedChangeBody",
+        examples={"other words": {"message": "Hello again"}, "the next one": {"place": 1}},
     )
     async def patch(self, request: ApiRequest) -> Response:
-        """Edit the message of a request that waits.
+        """Edit the message of a request that waits, or give it another place.
 
-        It keeps its place and its id. A request that could not begin waits for its turn again.
+        The message keeps its id. An edited request that could not begin waits for its turn again.
         """
         key, run_id, format = thread_key(request), request.path_params["run_id"], _format(request)
-        read = partial(message_body, limits=request.state["body_limits"])
-        message, _ = await request.state["bodies"].read(request, read)
-        queued = await request.state["store"].queued(key, run_id)
-        if queued is None or await request.state["store"].get(key) is None:
+        read = partial(queued_change, limits=request.state["body_limits"])
+        (message, place), _ = await request.state["bodies"].read(request, read)
+        queue = request.state["runs"].queue
+        changed = await request.state["store"].queued(key, run_id)
+        if changed is None or await request.state["store"].get(key) is None:
             raise problem("not_queued")
-        other = _edited(queued, message)
-        edited = await request.state["runs"].queue.edit(principal(request), key, run_id, other)
-        if edited is None:
+        if message is not None:
+            changed = await queue.edit(principal(request), key, run_id, _edited(changed, message))
+        if place is not None and changed is not None:
+            changed = await queue.move(key, run_id, place)
+        if changed is None:
             raise problem("not_queued")
-        return JSONResponse(queued_json(edited, format))
+        return JSONResponse(queued_json(changed, format))
 
     @Operation(
         "withdrawQueued",

@@ -221,6 +221,12 @@ class RunQueue:
             self.wake(key)
         return edited
 
+    async def move(self, key: ThreadKey, run_id: str, place: int) -> QueuedRequest | None:
+        """See `QueueStore.move_queued`."""
+        moved = await self._store.move_queued(key, run_id, place)
+        self.wake(key)
+        return moved
+
     def _keep_poster(self, run_id: str, principal: Principal) -> None:
         self._posters[run_id] = principal
         if len(self._posters) > MAX_POSTERS:

@@ -336,13 +336,16 @@ class Runs:
             raise RunInProgress(source, copied.run_id)
         return copied
 
-    async def stop(self, key: ThreadKey) -> ThreadEntry | None:
-        """End the thread's live run, if it has one, and wait until the thread is saved and free.
+    async def stop(self, key: ThreadKey, only: str | None = None) -> ThreadEntry | None:
+        """End the thread's live run, if it has one, and wait until the thread is saved and free;
+        `only`: if it is this one, since one that has waited may be live by now.
 
         The thread's entry then says how that run ended, though another may have begun behind it;
         without one, how the last run did. None: there is no such thread.
         """
         run_id = await self._store.holder(key)
+        if only is not None and only != run_id:
+            return await self._store.get(key)
         if run_id:
             await self._busy.end(key, run_id)
         self._held_calls.abandon(key.checkpoint_key)

@@ -86,6 +86,10 @@ class QueueStore(Protocol):
         """Replace a request, and who posted it, in its place; it waits for its turn again if it had
         a problem. None: it does not wait any more."""
 
+    async def move_queued(self, key: ThreadKey, run_id: str, place: int) -> QueuedRequest | None:
+        """Give a request another place among those that wait; 1: it is the next one. None: it does
+        not wait any more."""
+
     async def withdraw(self, key: ThreadKey, run_id: str, also: "Also" = ()) -> bool:
         """Forget a request, and its idempotency key. False: it does not wait any more."""
 

@@ -38,13 +38,14 @@ logger = logging.getLogger(__name__)
 UNREADABLE = ("internal_error", "The request cannot be read: withdraw it, and send it again.")
 _CLAIMED = select(claim_rows.c.run_id)
 _BY_PLACE = queued_requests.c.place
-_KEEP = delete(queued_requests).where(
+_NAMED = (
     queued_requests.c.owner == bindparam("of_owner"),
     queued_requests.c.thread_id == bindparam("of_thread"),
     queued_requests.c.run_id == bindparam("of_run"),
-    queued_requests.c.has_begun,
 )
+_KEEP = delete(queued_requests).where(*_NAMED, queued_requests.c.has_begun)
 """Made once: it is executed at the end of every run."""
+_PLACE = update(queued_requests).where(*_NAMED).values(place=bindparam("to_place"))
 
 
 def add(
@@ -132,6 +133,23 @@ def edit(
     by = {"roles": json.dumps(roles), "display_name": display_name}
     if not connection.execute(edited.values(**_request(request), **by, problem=None)).rowcount:
         return None
+    return get(connection, key, run_id)
+
+
+def move(connection: Connection, key: ThreadKey, run_id: str, place: int) -> QueuedRequest | None:
+    statements_of(connection).await_turn(connection, key.owner)
+    waits = select(queued_requests.c.run_id, _BY_PLACE).where(
+        *_of(key), ~queued_requests.c.has_begun
+    )
+    rows = connection.execute(waits.order_by(_BY_PLACE)).all()
+    order = [row.run_id for row in rows]
+    if run_id not in order:
+        return None
+    order.remove(run_id)
+    order.insert(place - 1, run_id)
+    for moved, row in zip(order, rows, strict=True):
+        if moved != row.run_id:
+            connection.execute(_PLACE, {**of(key), "of_run": moved, "to_place": row.place})
     return get(connection, key, run_id)
 
 

@@ -452,6 +452,9 @@ class SqlStore(ABC):
 
         return await self.write(edit)
 
+    async def move_queued(self, key: ThreadKey, run_id: str, place: int) -> QueuedRequest | None:
+        return await self.write(queued_rows.move, key, run_id, place)
+
     async def withdraw(self, key: ThreadKey, run_id: str, also: Also = ()) -> bool:
         def withdraw(connection: Connection) -> bool:
             is_withdrawn = queued_rows.withdraw(connection, key, run_id)

@@ -183,6 +183,28 @@ async def test_a_message_that_waits_can_be_edited_and_withdrawn(
         assert (late.status_code, late.json()["code"]) == (404, "not_queued")
 
 
+@pytest.mark.usefixtures("live")
+async def test_a_message_that_waits_is_moved_ahead_and_begins_when_the_run_is_stopped(
+    client: Client,
+) -> None:
+    first, last = await queued(client), await queued(client, {**TWO, "message": "Three"})
+    place = f"/threads/t1/queue/{last['run_id']}"
+    for none in ({}, {"place": 0}, {"place": "1"}):
+        assert (await client.http.patch(place, json=none)).status_code == 422
+    moved = await client.http.patch(place, json={"message": "Now", "place": 1})
+    assert moved.json()["message"]["parts"] == [{"type": "text", "text": "Now"}]
+    told = (await client.http.get("/threads/t1/queue")).json()
+    assert [one["run_id"] for one in told["queue"]] == [last["run_id"], first["run_id"]]
+    run = (await client.thread("t1"))["run"]["id"]
+    assert told["run_id"] == run
+    other = await client.http.post("/chat/t1/stop", params={"run_id": last["run_id"]})
+    assert (other.status_code, other.json()["state"]) == (200, "live")
+    stopped = await client.http.post("/chat/t1/stop", params={"run_id": run})
+    assert (stopped.json()["run_id"], stopped.json()["state"]) == (run, "stopped")
+    await is_through(client)
+    assert texts(await client.thread("t1"))[::2] == ["One", "Now", "Two"]
+
+
 async def test_what_waits_for_a_deleted_thread_is_out_of_reach_until_it_is_restored(
     tmp_path: Path, endpoint: StrictEndpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:

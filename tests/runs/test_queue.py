@@ -287,6 +287,40 @@ async def test_a_request_that_waits_can_be_edited_and_withdrawn(
     assert not await inside.runs.queue.withdraw(key_of(), b.run_id)
 
 
+@pytest.mark.usefixtures("first")
+async def test_requests_that_wait_begin_in_the_order_that_they_are_given(
+    inside: Backend, gate: asyncio.Event
+) -> None:
+    b, c, d = [await inside.queue(message(words)) for words in "BCD"]
+    move = inside.runs.queue.move
+    assert await move(key_of(), d.run_id, 1)
+    assert await waiting(inside) == ["D", "B", "C"]
+    assert await move(key_of(), d.run_id, 2)
+    assert await move(key_of(), b.run_id, 99)
+    assert await waiting(inside) == ["D", "C", "B"]
+    assert await inside.runs.queue.withdraw(key_of(), c.run_id)
+    assert await move(key_of(), c.run_id, 1) is None
+    gate.set()
+    await is_through(inside)
+    assert await said(inside) == ["A", "D", "B"]
+
+
+async def test_a_stop_of_one_run_leaves_the_run_behind_it_alone(
+    inside: Backend, model: ScriptedModel, first: LoggedRun
+) -> None:
+    b, ends = await inside.queue(message("B")), asyncio.Event()
+    model.script([text("Second."), ends, finish()])
+    await inside.runs.stop(key_of(), b.run_id)
+    assert (await first.log.status()).state == "live"
+    await inside.runs.stop(key_of(), first.header.run_id)
+    second = await inside.runs.queue.begun(b)
+    entry = await inside.runs.stop(key_of(), first.header.run_id)
+    assert entry
+    assert (entry.run_id, entry.run_state) == (b.run_id, "live")
+    ends.set()
+    assert "Second." in str(await chunks_of(second))
+
+
 @pytest.mark.parametrize("goes_past", [False, True])
 async def test_a_request_waits_while_a_question_waits_and_who_answers_or_passes_it_goes_ahead(
     tmp_path: Path, gate: asyncio.Event, *, goes_past: bool

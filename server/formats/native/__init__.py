@@ -18,12 +18,12 @@ def approval_body(
     return answer
 
 
-def message_body(body: Any, *, limits: BodyLimits) -> UserMessage:
-    """A message in the place of one that waits for its turn. Raises InvalidRequest."""
-    message: UserMessage = _body().user_message(
-        read(_body().QueuedMessageBody, body, limits).message
-    )
-    return message
+def queued_change(body: Any, *, limits: BodyLimits) -> tuple[UserMessage | None, int | None]:
+    """The message and the place that a request gets which waits for its turn; None: it keeps its
+    own. Raises InvalidRequest."""
+    change = read(_body().QueuedChangeBody, body, limits)
+    message = None if change.message is None else _body().user_message(change.message)
+    return message, change.place
 
 
 BODY_FORMAT = BodyFormat(

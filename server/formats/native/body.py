@@ -140,13 +140,29 @@ class DecisionBody(tool_fields.DecisionWithArgs, ClosedFields):
     """A decision on a call that the address names."""
 
 
-class QueuedMessageBody(ClosedFields):
-    """Another message in the place of one that waits for its turn."""
+class QueuedChangeBody(ClosedFields):
+    """A change of a request that waits for its turn: another message, another place, or both."""
 
-    message: Message
+    message: Message | None = None
+    place: (
+        Annotated[
+            int,
+            fields.WHOLE,
+            Field(ge=1),
+            fields.Otherwise("invalid_body", "send a whole number from 1 on"),
+        ]
+        | None
+    ) = None
+    """Among those that wait; 1: it is the next one."""
+
+    @classmethod
+    def check_keys(cls, value: Mapping[str, Any]) -> None:
+        super().check_keys(value)
+        if value.get("message") is None and value.get("place") is None:
+            raise Fault("missing_action", "asks for nothing: send a message or a place.")
 
 
-MODELS = (NativeBody, DecisionBody, QueuedMessageBody)
+MODELS = (NativeBody, DecisionBody, QueuedChangeBody)
 _ASKED: dict[str, Sequence[str]] = {
     "MessageBody": ("message", "tool_results"),
     "ToolResultsBody": ("tool_results", "approvals"),

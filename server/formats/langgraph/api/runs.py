@@ -364,8 +364,7 @@ async def cancel_run(request: ApiRequest) -> Response:
         if not rolls_back:
             runs.ask_to_stop(key, run_id)
         return JSONResponse({}, 202)
-    if await request.state["store"].holder(key) == run_id:
-        await runs.stop(key)
+    await runs.stop(key, run_id)
     return Response(status_code=204)
 
 
