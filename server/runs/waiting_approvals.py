@@ -15,6 +15,7 @@ def waiting_approvals(
 ) -> Sequence[WaitingApproval]:
     """Return the calls of a thread at rest that wait for an approval."""
     questions, waiting = state.asked, []
+    is_alone = not state.interrupts and not state.pending("client")
     for call in state.pending("approval"):
         id = call["id"] or ""
         asked = questions.get(id)
@@ -31,6 +32,7 @@ def waiting_approvals(
                     asker=_asker(asked, key),
                     expires_at=since + expire_seconds if expire_seconds else None,
                     may_have_run=bool(asked["decisions"]),
+                    is_alone=is_alone,
                 )
             )
     return waiting

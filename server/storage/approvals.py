@@ -131,6 +131,7 @@ def _row(waiting: WaitingApproval) -> dict[str, Any]:
         "roles": json.dumps(waiting.asker.roles),
         "display_name": waiting.asker.display_name,
         "is_open": waiting.is_open,
+        "is_alone": waiting.is_alone,
     }
 
 
@@ -146,5 +147,6 @@ def _approval(row: Any) -> WaitingApproval:
         expires_at=row.expires_at,
         may_have_run=row.may_have_run,
         is_open=row.is_open,
+        is_alone=row.is_alone is not False,
         id=row.id,
     )

@@ -102,6 +102,8 @@ class WaitingApproval:
     may_have_run: bool = False
     is_open: bool = True
     """False: it was decided, or nobody needs to decide any more."""
+    is_alone: bool = True
+    """False: the thread waits for another answer too, of a question or an interrupt."""
     id: str = field(default_factory=lambda: secrets.token_hex(8))
     """Unique among all threads."""
 

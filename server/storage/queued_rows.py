@@ -182,14 +182,16 @@ def _waits() -> ColumnElement[bool]:
 
 
 def _approvals_are_expired() -> ColumnElement[bool]:
-    """The thread of a request waits for approvals that nobody can give any more."""
+    """The thread of a request waits for approvals that nobody can give any more, and for no other
+    answer."""
     is_open = (
         approvals.c.owner == queued_requests.c.owner,
         approvals.c.thread_id == queued_requests.c.thread_id,
         approvals.c.is_open,
     )
     ends, now = approvals.c.expires_at, time.time()
-    may_come = exists().where(*is_open, or_(ends.is_(None), ends > now))
+    is_beside = approvals.c.is_alone.is_(False)
+    may_come = exists().where(*is_open, or_(ends.is_(None), ends > now, is_beside))
     return and_(exists().where(*is_open), ~may_come)
 
 

@@ -54,16 +54,6 @@ threads = Table(
 """`forget_at`: a Unix time, of a thread that is deleted, and can be brought back until then.
 `run_base`: `RUN_ID CHECKPOINT_ID`, the newest checkpoint when that run began; no id if there was
 none."""
-ADDED_LATER = (
-    "graph",
-    "allowed_tools",
-    "pinned",
-    "archived",
-    "forget_at",
-    "run_base",
-)
-"""Columns that tables of an older database lack."""
-
 activities = Table(
     "thread_activities",
     metadata,
@@ -133,11 +123,13 @@ approvals = Table(
     Column("roles", TEXT, nullable=False),
     Column("display_name", TEXT, nullable=False),
     Column("is_open", Boolean, nullable=False),
+    Column("is_alone", Boolean),
     Index("approvals_by_thread", "owner", "thread_id"),
     Index("approvals_by_tool", "is_open", "tool_name"),
 )
 """Calls that wait for an approval, and those of each thread's last questions that do no more.
-`args` and `roles` are JSON."""
+`args` and `roles` are JSON. `is_alone`: the thread waits for approvals alone, and for no other
+answer; null in rows of an older server."""
 
 queued_requests = Table(
     "queued_requests",
@@ -160,6 +152,12 @@ queued_requests = Table(
 """`request`, `roles` and `problem` are JSON. `place` orders the rows of a thread, and has gaps.
 `answers`: the request answers what the graph or a call waits for. `held_until`: a Unix time, until
 when no worker begins it."""
+
+ADDED_LATER = {
+    threads: ("graph", "allowed_tools", "pinned", "archived", "forget_at", "run_base"),
+    approvals: ("is_alone",),
+}
+"""Columns that tables of an older database lack."""
 
 
 def create(connection: Connection) -> None:
@@ -190,11 +188,12 @@ def _names(connection: Connection) -> set[str]:
 
 
 def _add_columns(connection: Connection) -> None:
-    known = {column["name"] for column in inspect(connection).get_columns("threads")}
-    for name in ADDED_LATER:
-        if name not in known:
-            kind = threads.c[name].type.compile(connection.dialect)
-            connection.exec_driver_sql(f"ALTER TABLE threads ADD COLUMN {name} {kind}")
+    for table, names in ADDED_LATER.items():
+        known = {column["name"] for column in inspect(connection).get_columns(table.name)}
+        for name in names:
+            if name not in known:
+                kind = table.c[name].type.compile(connection.dialect)
+                connection.exec_driver_sql(f"ALTER TABLE {table.name} ADD COLUMN {name} {kind}")
 
 
 def _give_texts_to_search(connection: Connection) -> None:

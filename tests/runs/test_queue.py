@@ -360,6 +360,53 @@ async def test_a_request_waits_for_no_approval_that_has_expired(
     assert not tools.calls
 
 
+async def test_a_request_waits_for_an_open_question_beside_an_approval_that_has_expired(
+    tmp_path: Path, gate: asyncio.Event
+) -> None:
+    pays = call('{"word": "rent"}', name="pay", id="c1")
+    asks = call(QUESTION, name=SELECTION, id="c2", index=1)
+    model = ScriptedModel.of([text("One"), gate, pays, asks, finish("tool_calls")])
+    tools = GatedTools()
+    async with backend(
+        tmp_path / "t.db", model, catalogue=tools.catalogue, approval_seconds=1e-9
+    ) as inside:
+        first = await inside.start(message("A"))
+        await inside.queue(message("B"))
+        gate.set()
+        await chunks_of(first)
+        await inside.runs.queue.sweep()
+        assert await waiting(inside) == ["B"]
+        await inside.turn(replace(answers(("c2", {"value": "red"})), thread_id=THREAD))
+        await is_through(inside)
+        assert await said(inside) == ["A", "B"]
+    assert not tools.calls
+
+
+async def test_a_request_that_is_held_back_as_its_thread_is_claimed_does_not_begin(
+    postgres_url: PostgresUrl, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another worker stops the live run for a request of its own, at that very moment."""
+    async with backend(postgres_url, model) as inside:
+        monkeypatch.setattr(inside.runs.queue, "_try_next", wake_nobody)
+        first = await inside.start(message("A"))
+        b = await inside.queue(message("B"))
+        await inside.runs.stop(key_of(), first.header.run_id)
+        loop, find = asyncio.get_running_loop(), queued_rows._next
+
+        def hold_then(*given: Any) -> str | None:
+            found = find(*given)
+            held = inside.store.hold_queue(key_of(), time.time() + 60)
+            asyncio.run_coroutine_threadsafe(held, loop).result()
+            return found
+
+        with monkeypatch.context() as amid:
+            amid.setattr(queued_rows, "_next", hold_then)
+            assert await inside.store.claim_queued(key_of(), b.run_id) is None
+        assert await inside.store.holder(key_of()) is None
+        await inside.store.hold_queue(key_of(), None)
+        assert await inside.store.claim_queued(key_of(), b.run_id)
+
+
 class Telling(Extension):
     """Notes whose rights are asked for."""
 

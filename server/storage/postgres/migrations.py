@@ -141,6 +141,10 @@ def _queue_requests(connection: Connection) -> None:
     tables.queued_requests.create(connection)
 
 
+def _know_lone_approvals(connection: Connection) -> None:
+    connection.execute(text("ALTER TABLE approvals ADD COLUMN is_alone BOOLEAN"))
+
+
 STEPS: Sequence[Callable[[Connection], None]] = (
     _leave_out,
     _index_titles,
@@ -156,6 +160,7 @@ STEPS: Sequence[Callable[[Connection], None]] = (
     _keep_run_records,
     _keep_substeps,
     _queue_requests,
+    _know_lone_approvals,
 )
 """From version 1 to 2, and so on."""
 VERSION = 1 + len(STEPS)
