@@ -181,6 +181,37 @@ async def test_a_stop_on_the_server_ends_the_stream_and_keeps_the_text(
         assert posts(report) == [POST]
 
 
+@pytest.mark.parametrize("on_busy", ["queue", "stop"])
+async def test_a_message_at_once_behind_a_stop_has_its_turn(
+    tmp_path: Path, use_chat: ClientProcess, on_busy: str
+) -> None:
+    pause = Pause(asyncio.Event())
+    first = reply(Say("The tide "), pause, Say("is high."))
+    async with scripted_server(tmp_path, first, text_reply("The moon.")) as server:
+        await use_chat.do("open", url=server.url, id=CHAT, query=f"?on_busy={on_busy}")
+        await use_chat.do("send", text="What is the tide?", wait=False)
+        await use_chat.do("saying", text="The tide ")
+        await use_chat.do("stop")
+        await use_chat.do("send", text="And why?", wait=False)
+        await eventually(partial(has_posted_twice, use_chat))
+        pause.event.set()
+        await use_chat.do("saying", text="The moon.")
+        await use_chat.do("settled")
+        report = await use_chat.report()
+        assert (report["status"], report["errors"]) == ("ready", [])
+        assert [status for _, _, status in posts(report)] == [200, 200]
+        thread = await held(server)
+        said = ["".join(p.get("text", "") for p in m["parts"]) for m in thread]
+        kept = {"queue": "The tide is high.", "stop": "The tide "}[on_busy]
+        assert said == ["What is the tide?", kept, "And why?", "The moon."]
+        assert shown(report["messages"])[2:] == shown(thread)[2:]
+
+
+async def has_posted_twice(chat: ClientProcess) -> bool:
+    answered = [request for request in (await chat.report())["requests"] if "status" in request]
+    return len(answered) == 2
+
+
 async def test_leaving_does_not_stop_the_run_and_coming_back_shows_it_whole(
     tmp_path: Path, use_chat: ClientProcess
 ) -> None:

@@ -4,12 +4,12 @@ import { Chat } from "@ai-sdk/react";
 import { DefaultChatTransport, lastAssistantMessageIsCompleteWithToolCalls } from "ai";
 import { serve, until } from "./driver.mjs";
 
-serve(({ url, id, messages = [], tools = {}, outputs = {} }) => {
+serve(({ url, id, query = "", messages = [], tools = {}, outputs = {} }) => {
   const seen = { toolCalls: [], errors: [], preliminary: [] };
   const chat = new Chat({
     id,
     messages,
-    transport: new DefaultChatTransport({ api: `${url}/chat`, body: { tools } }),
+    transport: new DefaultChatTransport({ api: `${url}/chat${query}`, body: { tools } }),
     sendAutomaticallyWhen: lastAssistantMessageIsCompleteWithToolCalls,
     onToolCall({ toolCall: { toolCallId, toolName: tool } }) {
       seen.toolCalls.push(toolCallId);
