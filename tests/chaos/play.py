@@ -122,15 +122,30 @@ async def _come_to_rest(recorder: Recorder, lease_seconds: float) -> None:
 
 
 async def _last_look(recorder: Recorder, threads: Sequence[str], at_once: int) -> None:
-    """Each thread takes a next message, and is loaded once no run is live."""
+    """Each thread takes a next message, and is loaded once no run is live and nothing waits."""
     waiting = iter(threads)
 
     async def look() -> None:
         for thread in waiting:
             recorder.history.survivors[thread] = await _says_hello(recorder, thread)
+            await _work_off(recorder, thread)
             await recorder.hydrate(thread, is_last=True)
 
     await asyncio.gather(*(look() for _ in range(at_once)))
+
+
+async def _work_off(recorder: Recorder, thread: str) -> None:
+    """Until nothing waits in the thread and no run is live; a message goes past a question."""
+    over = time.monotonic() + PATIENCE_SECONDS
+    while time.monotonic() < over:
+        loaded = await recorder.hydrate(thread) or {}
+        waits = [one for one in loaded.get("queue", ()) if "problem" not in one]
+        if not waits and not loaded.get("run"):
+            return
+        if loaded.get("run_state") == "waiting":
+            await _says_hello(recorder, thread)
+        await asyncio.sleep(0.1)
+    recorder.history.stuck.append(f"queued in thread {thread}, {PATIENCE_SECONDS:.0f} s long")
 
 
 async def _says_hello(recorder: Recorder, thread: str) -> str:

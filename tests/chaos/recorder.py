@@ -45,8 +45,11 @@ class Recorder:
         path: str,
         body: Mapping[str, Any] | None = None,
         headers: Mapping[str, str] | None = None,
+        *,
+        about: str = "",
     ) -> AsyncIterator[tuple[Response | None, dict[str, Any]]]:
-        """The response and its body, of a stream an empty one; None: there was no answer."""
+        """The response and its body, of a stream an empty one; None: there was no answer. `about`:
+        the run that the request names."""
         self.requests += 1
         key = (headers or {}).get("Idempotency-Key", "")
         asked = (body or {}).get("message")
@@ -62,10 +65,10 @@ class Recorder:
                     run = ""  # one that has begun since
                 code = str(said.get("code", ""))
                 wait = response.headers.get("retry-after", "")
+                place = int(response.headers.get("x-queue-place", "0"))
+                asked_for = kind, thread, sent, answered, response.status, code
                 self.history.answers.append(
-                    Answer(
-                        kind, thread, sent, answered, response.status, code, run, key, message, wait
-                    )
+                    Answer(*asked_for, run or about, key, message, wait, place)
                 )
                 yield response, said
                 return
@@ -74,7 +77,7 @@ class Recorder:
         except Silent:
             status, code = 599, "silent"
         self.history.answers.append(
-            Answer(kind, thread, sent, time.time(), status, code, "", key, message)
+            Answer(kind, thread, sent, time.time(), status, code, about, key, message)
         )
         yield None, {}
 
@@ -91,11 +94,23 @@ class Recorder:
         status, said = await self.plain("hydrate", thread, "GET", f"/threads/{thread}")
         if status not in (200, 404):
             return None
-        messages = {m["id"]: m["parts"] for m in said["messages"]} if status == 200 else None
-        live = (said.get("run") or {}).get("run_id", "") if status == 200 else ""
         now = time.time()
-        self.history.hydrated.append(Hydrated(thread, sent, now, live, messages, is_last))
-        return said if status == 200 else None
+        if status == 404:
+            self.history.hydrated.append(Hydrated(thread, sent, now, is_last=is_last))
+            return None
+        waits = [one for one in said.get("queue", ()) if one["message"]]
+        loaded = Hydrated(
+            thread,
+            sent,
+            now,
+            (said.get("run") or {}).get("id", ""),
+            {m["id"]: m["parts"] for m in said["messages"]},
+            is_last,
+            tuple(m["id"] for m in said["messages"]),
+            {one["message"]["id"]: one.get("problem", {}).get("code", "") for one in waits},
+        )
+        self.history.hydrated.append(loaded)
+        return said
 
     # streams
 

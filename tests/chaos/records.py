@@ -16,7 +16,7 @@ class Answer:
     """A request, and what came of it."""
 
     kind: str
-    """What the client wanted: `post`, `stop`, `delete`, `hydrate` and so on."""
+    """What the client wanted: `post`, `stop`, `delete`, `hydrate`, `withdraw` and so on."""
     thread_id: str
     sent: float
     answered: float
@@ -25,11 +25,13 @@ class Answer:
     code: str = ""
     """The problem's, of an error."""
     run_id: str = ""
-    """The run that was started, stopped or in the way."""
+    """The run that was started, stopped, queued, withdrawn, moved or in the way."""
     idempotency_key: str = ""
     message_id: str = ""
     """The id that the client gave to its message."""
     retry_after: str = ""
+    queue_place: int = 0
+    """Of a message that waits for its turn: 1 is the next one."""
 
 
 ReadingEnd = Literal["whole", "broken", "left"]
@@ -81,6 +83,10 @@ class Hydrated:
     """The parts of each message by its id."""
     is_last: bool = False
     """Whether all runs had ended."""
+    order: Sequence[str] = ()
+    """The ids of the messages as they stand in the thread, one that stands there twice too."""
+    queued: Mapping[str, str] = field(default_factory=dict)
+    """By the id of a message that waits: the code of its problem, empty without one."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -141,6 +141,15 @@ def bricked(history: History) -> None:
     history.survivors["t"] = "error"
 
 
+def queued(id: str, sent: float, run: str) -> Answer:
+    return answer("post", 202, sent, message_id=id, run_id=run, queue_place=1)
+
+
+def swapped(history: History) -> None:
+    history.answers += [queued("m1", 10.0, "run1"), queued("m2", 12.0, "run2")]
+    history.hydrated.append(loaded(messages={"m1": (), "m2": ()}, order=("m2", "m1"), is_last=True))
+
+
 def kept_though_refused(history: History) -> None:
     history.answers.append(answer("post", 503, code="storage_busy", message_id="msg_1"))
     history.hydrated.append(loaded(is_last=True))
@@ -204,6 +213,22 @@ PLANTED: tuple[tuple[str, str, Plant], ...] = (
         asked(answer("post", run_id="run2", message_id="msg_2")),
     ),
     (
+        "a lost message of the queue",
+        "an accepted message is in the thread",
+        asked(queued("m1", 10.0, "run1")),
+    ),
+    ("another order of the queue", "queued messages begin once and in order", swapped),
+    (
+        "a doubled message",
+        "queued messages begin once and in order",
+        lambda history: history.hydrated.append(loaded(order=("m1", "m1"))),
+    ),
+    (
+        "a queued message that stays",
+        "queued messages begin once and in order",
+        lambda history: history.hydrated.append(loaded(queued={"m1": "message_exists"})),
+    ),
+    (
         "a kept message",
         "a refused message is not in the thread",
         kept_though_refused,
@@ -242,6 +267,35 @@ def test_every_check_has_a_planted_violation() -> None:
 
 
 # what is no violation
+
+
+def test_a_queued_message_may_wait_be_moved_or_withdrawn_and_its_run_be_claimed_again() -> None:
+    def waits(history: History) -> None:
+        history.answers.append(queued("m1", 10.0, "run1"))
+        history.hydrated = [loaded(queued={"m1": ""})]
+
+    def moved(history: History) -> None:
+        swapped(history)
+        history.answers.append(answer("move", run_id="run2"))
+
+    def withdrawn(history: History) -> None:
+        history.answers.append(queued("m1", 10.0, "run1"))
+        history.answers.append(answer("withdraw", 204, 11.0, run_id="run1"))
+
+    def claimed_twice(history: History) -> None:
+        history.answers.append(queued("m1", 10.0, "run1"))
+        again = replace(HELD, run_id="run1")
+        for number in (3, 5):
+            history.claims += [
+                ClaimChange(number, 13.0, 4, "t", None, again),
+                ClaimChange(number + 1, 13.1, 5, "t", again, None),
+            ]
+
+    assert passes("an accepted message is in the thread", waits)
+    assert passes("queued messages begin once and in order", waits)
+    assert passes("queued messages begin once and in order", moved)
+    assert passes("an accepted message is in the thread", withdrawn)
+    assert passes("a thread's claims follow each other", claimed_twice)
 
 
 def passes(check: str, plant: Plant) -> bool:

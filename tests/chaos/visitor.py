@@ -35,6 +35,8 @@ class Known:
     """By thread: a run, and the last event of it that somebody saw."""
     keys: dict[str, tuple[str, dict[str, Any]]] = field(default_factory=dict)
     """By thread: an idempotency key, and the body that it went with."""
+    queued: dict[str, list[str]] = field(default_factory=dict)
+    """By thread: runs that waited for their turn when they were posted, without a key."""
 
 
 @dataclass
@@ -88,6 +90,34 @@ class Visitor:
 
     async def both_at_once(self, thread: str) -> None:
         await asyncio.gather(self.talk(thread), self.talk(thread))
+
+    async def queue(self, thread: str) -> None:
+        """One message or several, each to wait for its turn, once or again under its key."""
+        for _ in range(self.random.choice((1, 1, 2, 3))):
+            body = {"thread_id": thread, **self._message(on_busy="queue")}
+            key = f"{thread}-{self.random.getrandbits(48):x}" if self.random.random() < 0.4 else ""
+            headers = {"Prefer": "respond-async", **({"Idempotency-Key": key} if key else {})}
+            for _ in range(2 if key else 1):
+                asked = ("post", thread, "POST", "/chat", body, headers)
+                async with self.recorder.ask(*asked) as (response, said):
+                    if response is not None and "queue_place" in said and not key:
+                        self.known.queued.setdefault(thread, []).append(response.run_id)
+
+    async def withdraw(self, thread: str) -> None:
+        await self._change(thread, "withdraw", "DELETE")
+
+    async def move(self, thread: str) -> None:
+        await self._change(thread, "move", "PATCH", {"place": self.random.randrange(1, 4)})
+
+    async def _change(
+        self, thread: str, kind: str, method: str, body: Mapping[str, Any] | None = None
+    ) -> None:
+        """One of the newest requests that waited; it may have begun."""
+        newest = self.known.queued.get(thread, ["unheard-of"])[-4:]
+        run = self.random.choice(newest)
+        path = f"/threads/{thread}/queue/{run}"
+        async with self.recorder.ask(kind, thread, method, path, body, about=run):
+            pass
 
     async def go_on(self, thread: str) -> None:
         await self._post(thread, {"continue": True})
@@ -217,6 +247,9 @@ ACTIONS: Sequence[tuple[str, int, Callable[[Visitor, str], Awaitable[None]]]] = 
     ("come back", 10, Visitor.come_back),
     ("interrupt", 6, Visitor.interrupt),
     ("both at once", 3, Visitor.both_at_once),
+    ("queue", 12, Visitor.queue),
+    ("withdraw", 2, Visitor.withdraw),
+    ("move", 2, Visitor.move),
     ("go on", 4, Visitor.go_on),
     ("retry", 12, Visitor.retry),
     ("answer", 10, Visitor.answer),

@@ -20,6 +20,7 @@ CHECKS: Mapping[str, Check] = {
     "a stopped run is over": threads.stopped_is_over,
     "one run for an idempotency key": threads.one_run_a_key,
     "an accepted message is in the thread": threads.accepted_is_kept,
+    "queued messages begin once and in order": threads.queued_once_and_in_order,
     "a refused message is not in the thread": threads.refused_is_not_kept,
     "every answer is a known one": threads.known_answers,
     "nobody waits for ever": threads.nobody_is_stuck,

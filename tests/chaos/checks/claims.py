@@ -13,9 +13,10 @@ CLOCK_SECONDS = 0.002
 
 
 def follow_each_other(history: History) -> Iterator[Violation]:
-    """A claim begins where there is none, keeps its run, and does not come again once it has
-    gone."""
+    """A claim begins where there is none, keeps its run, and does not come again once it has gone;
+    a run that waited may have its request put back and be claimed anew."""
     held: dict[str, Claim] = {}
+    at_once = {one.run_id for one in history.answers if one.kind == "post" and not one.queue_place}
     begun: set[tuple[str, str]] = set()
     for change in _in_order(history):
         thread, old, new = change.thread_id, change.old, change.new
@@ -23,7 +24,7 @@ def follow_each_other(history: History) -> Iterator[Violation]:
         if old != before:
             yield _violation(FOLLOW, change, f"the claim was {before}, and {old} was changed")
         if old is None and new is not None:
-            if (thread, new.run_id) in begun:
+            if (thread, new.run_id) in begun and new.run_id in at_once:
                 yield _violation(FOLLOW, change, f"run {new.run_id} was claimed a second time")
             begun.add((thread, new.run_id))
         if old and new and old.run_id != new.run_id and not _both_delete(old, new):

@@ -12,6 +12,7 @@ FREE = "who has seen the end can post at once"
 STOPPED = "a stopped run is over"
 KEYS = "one run for an idempotency key"
 KEPT = "an accepted message is in the thread"
+QUEUED = "queued messages begin once and in order"
 REFUSED = "a refused message is not in the thread"
 ANSWERS = "every answer is a known one"
 STREAMED = "what was streamed is in the thread"
@@ -25,9 +26,11 @@ KNOWN: Mapping[str, Mapping[int, Sequence[str]]] = {
         202: ("",),
         409: (
             *("run_in_progress", "not_pending", "already_answered", "thread_being_deleted"),
-            *("nothing_to_continue", "approval_pending"),
+            *("nothing_to_continue", "approval_pending", "queue_full"),
         ),
     },
+    "withdraw": {204: ("",), 404: ("not_queued",)},
+    "move": {200: ("",), 404: ("not_queued",)},
     "attach": {200: ("",), 204: ("",), 404: ("thread_not_found",)},
     "stop": {200: ("",), 404: ("thread_not_found",)},
     "hydrate": {200: ("",), 404: ("thread_not_found",)},
@@ -125,13 +128,19 @@ def _is_deleted(history: History, thread: str, until: float) -> bool:
 
 
 def accepted_is_kept(history: History) -> Iterator[Violation]:
-    """A message whose post got a success is in every later load of its thread."""
+    """A message whose post got a success is in every later load of its thread, or waits there;
+    not one that somebody has withdrawn, or may have."""
     loads = _Loads.of(history)
+    withdrawn = {
+        answer.run_id
+        for answer in history.answers
+        if answer.kind == "withdraw" and answer.status in (0, 204)
+    }
     for answer in history.answers:
-        if not answer.message_id or answer.status not in (200, 202):
+        if not answer.message_id or answer.status not in (200, 202) or answer.run_id in withdrawn:
             continue
         for hydrated in loads.showing(answer.thread_id, answer.sent, answer.answered):
-            if answer.message_id not in (hydrated.messages or {}):
+            if answer.message_id not in {*(hydrated.messages or {}), *hydrated.queued}:
                 yield Violation(
                     KEPT,
                     answer.thread_id,
@@ -140,6 +149,35 @@ def accepted_is_kept(history: History) -> Iterator[Violation]:
                     answer.run_id,
                 )
                 break
+
+
+def queued_once_and_in_order(history: History) -> Iterator[Violation]:
+    """Messages that waited stand in their thread once, in the order in which they were queued,
+    unless one of them was moved; and none of them could not begin."""
+    moved = {answer.run_id for answer in history.answers if answer.kind == "move"}
+    queued: dict[str, list[Answer]] = defaultdict(list)
+    for answer in sorted(history.answers, key=lambda one: one.sent):
+        if answer.queue_place and answer.message_id and answer.run_id not in moved:
+            queued[answer.thread_id].append(answer)
+    for load in history.hydrated:
+        for id, code in load.queued.items():
+            if code:
+                yield Violation(QUEUED, load.thread_id, f"message {id} could not begin: {code}")
+        for id in {id for id in load.order if load.order.count(id) > 1}:
+            yield Violation(QUEUED, load.thread_id, f"message {id} is there twice")
+        if load.is_last:
+            yield from _out_of_order(load, queued[load.thread_id])
+
+
+def _out_of_order(load: Hydrated, queued: Sequence[Answer]) -> Iterator[Violation]:
+    places = {id: place for place, id in enumerate(load.order)}
+    known = [one for one in queued if one.message_id in places]
+    for number, later in enumerate(known):
+        for earlier in known[:number]:
+            was_before = earlier.answered < later.sent
+            if was_before and places[earlier.message_id] > places[later.message_id]:
+                sentence = f"message {later.message_id} was queued behind {earlier.message_id}"
+                yield Violation(QUEUED, load.thread_id, sentence, later.run_id)
 
 
 def refused_is_not_kept(history: History) -> Iterator[Violation]:
