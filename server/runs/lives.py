@@ -27,11 +27,11 @@ from turnstream.server.storage.interfaces import (
 from turnstream.server.storage.run_logs import RunLogs
 from turnstream.server.turns.chunks import Chunk, Done, MessageFinish, Usage
 from turnstream.server.turns.header import ThreadKey
-from turnstream.tools.held_calls import HeldCalls
 from turnstream.tools.threads import beside_loop
 
 logger = logging.getLogger(__name__)
 
+Callback = Callable[[], None]
 OUTCOME_SECONDS = 15.0
 """Limit on the wait for the outcome of a request while the storage cannot say."""
 REFUSED_END: Sequence[Chunk] = (MessageFinish("error", Usage(0, 0)), Done())
@@ -48,8 +48,7 @@ class StreamLost(Exception):
 
 
 class Lives:
-    """`others` None: this process has the database to itself. `ended` is told of each thread whose
-    run is over."""
+    """`others` None: this process has the database to itself."""
 
     def __init__(
         self,
@@ -60,8 +59,6 @@ class Lives:
         settings: RunSettings,
         hooks: RunHooks,
         others: OtherWorkers | None,
-        held_calls: HeldCalls,
-        ended: Callable[[ThreadKey], None],
     ) -> None:
         self._store = store
         self._logs = logs
@@ -70,16 +67,15 @@ class Lives:
         self._settings = settings
         self._hooks = hooks
         self._others = others
-        self._held_calls = held_calls
-        self._ended = ended
         self._tasks: set[asyncio.Task[None]] = set()
 
     def __len__(self) -> int:
         return len(self._tasks)
 
-    def begin(self, run: Run, claim: Claim) -> None:
-        """Set a run going."""
-        life = self._see_through(run, claim)
+    def begin(self, run: Run, claim: Claim, worked: Callback, over: Callback) -> None:
+        """Set a run going. `worked` is called when its graph is at rest, `over` when its thread is
+        free."""
+        life = self._see_through(run, claim, worked, over)
         task = asyncio.create_task(life, name=f"run {claim.run_id}, its life")
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -90,11 +86,11 @@ class Lives:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _see_through(self, run: Run, claim: Claim) -> None:
+    async def _see_through(self, run: Run, claim: Claim, worked: Callback, over: Callback) -> None:
         try:
             hooked = self._hooks.begin(run)
             try:
-                chunks = await self._end_of(run, claim, hooked)
+                chunks = await self._end_of(run, claim, hooked, worked)
             except LeaseLost as lost:
                 assert self._others is not None, "one process alone has no leases"
                 await self._others.leave(claim)
@@ -108,13 +104,15 @@ class Lives:
             )
             # A request that could not be saved is left to the sweep: the next one fails as fast.
             if not run.is_refused:
-                self._ended(claim.key)
+                over()
         hooked.end(chunks)
 
-    async def _end_of(self, run: Run, claim: Claim, hooked: HookedRun) -> Sequence[Chunk]:
+    async def _end_of(
+        self, run: Run, claim: Claim, hooked: HookedRun, worked: Callback
+    ) -> Sequence[Chunk]:
         """See a run to its end. Returns all of its chunks. Raises LeaseLost."""
         try:
-            await self._live(run, claim, hooked)
+            await self._live(run, claim, hooked, worked)
         except RequestNotSaved as refused:
             await self._refuse(run, refused.cause)
             return REFUSED_END
@@ -177,14 +175,14 @@ class Lives:
             return LeaseLost()  # No effect if `_undo` has set the outcome.
         return StreamLost(run.start.key, run.start.run_id) if kept else cause
 
-    async def _live(self, run: Run, claim: Claim, hooked: HookedRun) -> None:
+    async def _live(self, run: Run, claim: Claim, hooked: HookedRun, worked: Callback) -> None:
         """It works, the thread is saved and free, then its readers hear. Raises LeaseLost."""
         last: list[Chunk] = [MessageFinish("error", Usage(0, 0)), Done()]
         try:
             try:
                 last = await run.work()
             finally:
-                self._held_calls.end_run(claim.key.checkpoint_key)
+                worked()
             after = await hooked.after_run(last)
             also = [*self._hooks.audit.ended(run, last), *after]
             await self._claims.release(claim.run_id, partial(self._end, run, also))

@@ -113,7 +113,6 @@ class RunQueue:
         reader: RunReader,
         retries: Retries,
         begin: Callable[[ThreadKey, str, Principal | None], Awaitable[bool]],
-        check: Callable[[], None],
         audit: RunAudit,
         *,
         most: int,
@@ -123,7 +122,7 @@ class RunQueue:
         self._reader = reader
         self._retries = retries
         self._begin = begin
-        self._check = check
+        self._is_ending = False
         self._audit = audit
         self._most = most
         self._is_shared = is_shared
@@ -246,7 +245,8 @@ class RunQueue:
         Withdrawn, StreamLost, ShuttingDown."""
         change = self._changes.setdefault(queued.run_id, asyncio.Event())
         while True:
-            self._check()
+            if self._is_ending:
+                raise ShuttingDown
             change.clear()
             with suppress(StorageUnavailable):  # Then at the next look.
                 if run := await self._look_for(queued):
@@ -277,6 +277,7 @@ class RunQueue:
 
     def stop_waiting(self) -> None:
         """The server takes no new runs: readers that wait for one go to another worker."""
+        self._is_ending = True
         for change in [*self._changes.values()]:
             change.set()
 

@@ -109,7 +109,9 @@ class Run:
         self.new_title: str | None = None
         """The title that the run gave its thread. None: there was a thread before."""
         self._log_bytes = 0
-        self._calls = CallsAtWork() if checkpoints.attached.streams_subgraphs else None
+        self._calls: CallsAtWork | None = None
+        if checkpoints.attached.streams_subgraphs:
+            self._calls = CallsAtWork(checkpoints.substeps_bytes)
         self.translator = Translator(
             start.plan.message_id,
             start.plan.after,
@@ -118,7 +120,6 @@ class Run:
             checkpoints.speakers,
             keeps_removed=checkpoints.keeps_removed,
             calls=self._calls,
-            substeps_bytes=checkpoints.substeps_bytes,
         )
         self._removed = 0
         """The number of removed messages that are kept so far."""

@@ -93,7 +93,6 @@ class Runs:
             self.reader,
             self._retries,
             self._begin_queued,
-            self._shutdown.check,
             audit,
             most=settings.max_queued_requests,
             is_shared=self.others is not None,
@@ -106,8 +105,6 @@ class Runs:
             settings,
             self._hooks,
             self.others,
-            self._held_calls,
-            self.queue.wake,
         )
 
     async def start(
@@ -272,7 +269,8 @@ class Runs:
         run = Run(start, checkpoints, self._store, claim.log, claim.stop, audit.watch(start))
         if claim.thread is None:
             run.new_title = title
-        self._lives.begin(run, claim)
+        worked = partial(self._held_calls.end_run, claim.key.checkpoint_key)
+        self._lives.begin(run, claim, worked, partial(self.queue.wake, claim.key))
         return run
 
     async def _accepted(self, run: Run, claim: Claim, *, is_keyed: bool) -> LoggedRun:

@@ -53,7 +53,9 @@ class CallsAtWork(BaseCallbackHandler):
     # Nothing else of a run costs a call of this handler, a word of a model above all.
     ignore_chain = ignore_llm = ignore_retriever = ignore_retry = True
 
-    def __init__(self) -> None:
+    def __init__(self, kept_bytes: int = 0) -> None:
+        self.kept_bytes = kept_bytes
+        """Bytes of what is under one call that are kept with the thread; 0: none."""
         self._running: dict[UUID, _Call] = {}
         self._tasks: dict[Namespace, CallIds] = {}
         """The call of each task that calls tools; empty if there are several."""

@@ -68,11 +68,9 @@ class Translator:
         *,
         keeps_removed: bool = True,
         calls: CallsAtWork | None = None,
-        substeps_bytes: int = 0,
     ) -> None:
         """`keeps_removed`: messages by which the graph shortens its thread are still shown. `calls`
-        are those under which the run's graph has subagents; None: it streams none. Of those
-        under a call so many bytes are kept; 0: none."""
+        are those under which the run's graph has subagents; None: it streams none."""
         self._calls = calls
         self._history = history
         self._thread = ThreadNow(history, keeps_removed=keeps_removed)
@@ -91,7 +89,7 @@ class Translator:
                 results,
                 self._speakers,
                 self._is_open,
-                substeps_bytes,
+                calls.kept_bytes,
             )
         self._tasks = RunningTasks()
         self._saved: frozenset[str] | None = None

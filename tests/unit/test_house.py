@@ -119,6 +119,18 @@ def test_docstrings_begin_with_what_they_describe() -> None:
     assert len(found) <= 40, found
 
 
+def test_no_constructor_of_the_server_takes_more_than_seven_things() -> None:
+    long = [
+        f"{path}:{node.lineno}"
+        for path in tracked()
+        if path.suffix == ".py" and path.parts[0] == "server"
+        for node in ast.walk(ast.parse((PROJECT / path).read_text(encoding="utf-8")))
+        if isinstance(node, ast.FunctionDef) and node.name == "__init__"
+        if len(node.args.args) - 1 + len(node.args.kwonlyargs) > 7
+    ]
+    assert long == []
+
+
 def test_the_map_names_every_module_and_nothing_else() -> None:
     modules = {
         path.as_posix()
