@@ -22,6 +22,7 @@ from turnstream.server.extensions.built_in import BUILT_IN as OUR_EXTENSIONS
 from turnstream.server.extensions.loading import (
     check_methods,
     declared,
+    engine_of,
     named,
     search_of,
     settings_with,
@@ -56,9 +57,7 @@ from turnstream.server.runs.served_models import ServedModels
 from turnstream.server.runs.start import RunLimits, RunSettings
 from turnstream.server.settings import Settings
 from turnstream.server.storage.memory_logs import MemoryLogs
-from turnstream.server.storage.opened import Storage, StorageOptions, open_storage
-from turnstream.server.storage.sharing import open_sharing
-from turnstream.server.storage.workers import Workers
+from turnstream.server.storage.opened import Storage, StorageEngine, StorageOptions
 from turnstream.server.tool_sources import open_tools
 from turnstream.server.upkeep import upkeep
 from turnstream.tools.builtin import CATALOGUE
@@ -126,6 +125,7 @@ def create_app(
         project=project,
         formats=formats.behind([format for each in on for format in each.formats()]),
         extensions=on,
+        engine=engine_of(extensions, settings.database),
         hooks=RunHooks(on),
         components=further_components(settings.components),
         is_development=is_development,
@@ -137,8 +137,8 @@ def create_app(
             if project_app:
                 await opened.enter_async_context(project_app.lifespan())
             resources = await _opened(opened, made, catalogue, model)
-            leases = resources.storage.leases
-            with worker_named(leases.worker if leases else None):
+            workers = resources.storage.workers
+            with worker_named(workers.leases.worker if workers else None):
                 async with _serving(made, resources) as state:
                     yield state
 
@@ -179,6 +179,7 @@ class _Made:
     formats: Formats
     extensions: Sequence[Extension]
     """The extensions that are on, in their order."""
+    engine: StorageEngine
     hooks: RunHooks
     components: Sequence[Component]
     """Those of the deployer."""
@@ -190,7 +191,6 @@ class _Resources:
     """The resources of a server, which are closed when it ends."""
 
     storage: Storage
-    workers: Workers | None
     models: Mapping[str, BaseChatModel]
     tools: CurrentCatalogue
     graphs: Mapping[str, AttachedGraph]
@@ -202,17 +202,13 @@ async def _opened(
     """Open the resources of a server; `opened` closes them."""
     settings, enter = made.settings, opened.enter_async_context
     options = StorageOptions(
-        settings.busy_seconds, settings.database_connections, settings.lease_seconds
+        settings.busy_seconds,
+        settings.database_connections,
+        settings.lease_seconds,
+        settings.redis_url,
+        settings.max_retained_bytes,
     )
-    storage = await enter(open_storage(settings.database, options))
-    workers = await enter(
-        open_sharing(
-            storage.leases,
-            settings.redis_url,
-            settings.lease_seconds,
-            settings.max_retained_bytes,
-        )
-    )
+    storage = await enter(made.engine.open(settings.database, options))
     models: Mapping[str, BaseChatModel] = (
         {settings.model_name: model} if model else await enter(open_models(settings))
     )
@@ -236,7 +232,7 @@ async def _opened(
             system_prompt=settings.system_prompt,
         )
     )
-    return _Resources(storage, workers, models, tools, graphs)
+    return _Resources(storage, models, tools, graphs)
 
 
 @asynccontextmanager
@@ -245,7 +241,7 @@ async def _serving(made: _Made, resources: _Resources) -> AsyncIterator[AppState
     settings, hooks, storage = made.settings, made.hooks, resources.storage
     with storage.usable():
         await storage.store.open_extensions(
-            tables_of(made.extensions), is_shared=storage.leases is not None
+            tables_of(made.extensions), is_shared=storage.workers is not None
         )
         equipment = _equipment(made, resources)
         runs = await _runs(made, resources, equipment)
@@ -293,8 +289,8 @@ def _equipment(made: _Made, resources: _Resources) -> Equipment:
 
 async def _runs(made: _Made, resources: _Resources, equipment: Equipment) -> Runs:
     """Make the runs, when those that a crash of this process has cut off have their end."""
-    settings, hooks, workers = made.settings, made.hooks, resources.workers
-    store = resources.storage.store
+    settings, hooks, storage = made.settings, made.hooks, resources.storage
+    store, workers = storage.store, storage.workers
     store.follow_titles(hooks.thread_titled)
     if workers is None:
         await LostRuns(store, equipment.graphs, hooks, settings.approval_seconds).end_all()

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
@@ -32,7 +33,7 @@ async def open_graph_store(
         async with storage.open_graph_store(None) as store:
             yield store
         return
-    if storage.leases is not None:
+    if not isinstance(settings.database, Path):
         raise GraphError(
             f"the store.index of {project.place} needs threads in a SQLite file, and "
             "TURNSTREAM_DATABASE is a Postgres database: take store.index out of the file, or give "

@@ -20,6 +20,7 @@ from turnstream.server.extensions.commands import (
 from turnstream.server.extensions.loading import (
     ExtensionType,
     declared,
+    engine_of,
     named,
     settings_with,
     switched_on,
@@ -40,11 +41,12 @@ async def _carry_out(arguments: Sequence[str]) -> None:
     there_are = declared(named())
     options = _parser(there_are).parse_args(arguments)
     settings = of_environment(settings_with(there_are))
+    engine = engine_of(there_are, settings.database)
     if options.alone:
-        await options.alone(settings, options)
+        await options.alone(settings, engine, options)
         return
-    async with open_database(settings, makes=options.creates) as store:
-        if options.extension:
+    async with open_database(settings, engine, makes=options.creates) as store:
+        if options.extension and options.opens_tables:
             await _open_tables(store, options.extension, makes=options.creates)
         recorder = partial(_recorder, store, settings, there_are)
         await options.carry_out(Command(store, options, recorder))

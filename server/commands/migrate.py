@@ -6,7 +6,7 @@ from typing import Any
 
 from turnstream.server.extensions.commands import CommandError
 from turnstream.server.settings import Settings
-from turnstream.server.storage.opened import migrate
+from turnstream.server.storage.opened import StorageEngine
 
 
 def add_to(groups: Any) -> None:
@@ -16,8 +16,8 @@ def add_to(groups: Any) -> None:
     parser.set_defaults(alone=_migrate)
 
 
-async def _migrate(settings: Settings, options: argparse.Namespace) -> None:
-    due = await migrate(settings.database, checks=options.check)
+async def _migrate(settings: Settings, engine: StorageEngine, options: argparse.Namespace) -> None:
+    due = await engine.migrate(settings.database, checks=options.check)
     if due and options.check:
         raise CommandError(f"{settings.database} is to be migrated: turnstream migrate")
     done = "was migrated" if due else "has the schema of this version"

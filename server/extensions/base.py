@@ -2,15 +2,16 @@
 
 An extension is a subclass of `Extension` that overrides what it contributes. The kinds are a closed
 set: settings, tables, routes, middleware, wire formats, commands, the search over the list of
-threads, the versions of messages, callers and their rights, `open`, and hooks on the life of a run.
+threads, the versions of messages, callers and their rights, engines of databases, `open`, and hooks
+on the life of a run.
 An extension never gets the server itself, and cannot change what a model said. docs/extensions.md
 has a complete example.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AnyMessage, HumanMessage
@@ -23,6 +24,7 @@ from starlette.routing import Route
 
 from turnstream.server.callers.principal import Principal
 from turnstream.server.callers.rights import Rights
+from turnstream.server.storage.location import Location
 from turnstream.server.storage.search import Search
 from turnstream.server.storage.write_meter import WriteMeter
 from turnstream.server.turns.audit_records import AuditRecord
@@ -30,6 +32,9 @@ from turnstream.server.turns.chunks import Chunk
 from turnstream.server.turns.header import ThreadKey
 from turnstream.server.turns.message_texts import MessageText, TextChanges
 from turnstream.server.turns.versions import Versions
+
+if TYPE_CHECKING:
+    from limits.aio.storage import Storage as Counters
 
 EXTENSION_API = 1
 """The version of this door. An extension of another version keeps the server from starting."""
@@ -266,6 +271,8 @@ class Opened:
     open_model: Callable[[str], AbstractAsyncContextManager[BaseChatModel]]
     """Open a model by the name that a setting would give it; it does not reason. Raises
     ModelSetupError."""
+    open_counters: Callable[[], AbstractAsyncContextManager["Counters | None"]] = nullcontext
+    """Open the storage in which all workers count what callers use up. None: they share none."""
 
 
 class Extension:
@@ -372,6 +379,12 @@ class Extension:
     async def recognise(self, request: Request[Any]) -> Principal | None:
         """Return the caller of a request. None: the extension knows nobody by it."""
         raise NotImplementedError
+
+    @classmethod
+    def engine(cls, location: Location) -> Any:  # noqa: ARG003
+        """Return what opens the database that the setting names, also for a command: see
+        `turnstream.server.storage.opened.StorageEngine`. None: the extension does not."""
+        return None
 
     def security_schemes(self) -> Mapping[str, Mapping[str, Any]]:
         """Return the credentials that `recognise` takes, as security schemes of OpenAPI."""

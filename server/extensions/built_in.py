@@ -11,6 +11,7 @@ from turnstream.server.extensions.traces import TracesExtension, TracesSettings
 from turnstream.server.extensions.undo import UndoExtension, UndoSettings
 from turnstream.server.extensions.users import UserSettings, UsersExtension
 from turnstream.server.extensions.versions import VersionsExtension, VersionsSettings
+from turnstream.server.extensions.workers import WorkersExtension
 from turnstream.server.settings import Settings
 
 BUILT_IN = (
@@ -24,6 +25,7 @@ BUILT_IN = (
     UndoExtension,
     UsersExtension,
     VersionsExtension,
+    WorkersExtension,
 )
 
 

@@ -23,7 +23,7 @@ from turnstream.server.logs.messages import escape
 from turnstream.server.settings import Settings
 from turnstream.server.settings_faults import faults
 from turnstream.server.storage.interfaces import StorageError, StorageUnavailable
-from turnstream.server.storage.opened import ServerStore, StorageOptions, open_command_store
+from turnstream.server.storage.opened import ServerStore, StorageEngine, StorageOptions
 
 DAY_SECONDS = 86_400
 
@@ -54,10 +54,12 @@ def add_command(
     help: str,
     *,
     creates: bool = False,
+    opens_tables: bool = True,
 ) -> argparse.ArgumentParser:
-    """`creates`: it may make the database."""
+    """`creates`: it may make the database. `opens_tables` False: it looks itself whether the tables
+    of its extension are there."""
     parser: argparse.ArgumentParser = group.add_parser(name, help=help, description=help)
-    parser.set_defaults(carry_out=carry_out, creates=creates)
+    parser.set_defaults(carry_out=carry_out, creates=creates, opens_tables=opens_tables)
     return parser
 
 
@@ -86,13 +88,15 @@ def of_environment(settings: type[AnySettings]) -> AnySettings:
 
 
 @asynccontextmanager
-async def open_database(settings: Settings, *, makes: bool = False) -> AsyncIterator[ServerStore]:
+async def open_database(
+    settings: Settings, engine: StorageEngine, *, makes: bool = False
+) -> AsyncIterator[ServerStore]:
     """Open the server's database, beside servers that may run. With `makes` it is made if there is
     none. Raises CommandError, StorageError."""
     database = settings.database
     if isinstance(database, Path) and not database.exists() and not makes:
         raise CommandError(f"there is no database {str(database)!r}: set TURNSTREAM_DATABASE")
-    async with open_command_store(database, StorageOptions(settings.busy_seconds)) as store:
+    async with engine.open_store(database, StorageOptions(settings.busy_seconds)) as store:
         yield store
 
 

@@ -16,6 +16,8 @@ from turnstream.server.extensions.built_in import BUILT_IN, ServerSettings
 from turnstream.server.extensions.recording import the_one
 from turnstream.server.settings import OFF, Settings
 from turnstream.server.storage.extension_tables import ExtensionTables
+from turnstream.server.storage.location import Location
+from turnstream.server.storage.opened import Files, StorageEngine
 from turnstream.server.storage.search import Search
 from turnstream.server.storage.tables import metadata
 
@@ -139,6 +141,16 @@ def search_of(extensions: Sequence[Extension]) -> Callable[[str], Search] | None
     ExtensionError if several do."""
     searching = the_one(extensions, Extension.search, "search the list of threads")
     return searching.search if searching else None
+
+
+def engine_of(extensions: Iterable[ExtensionType], location: Location) -> StorageEngine:
+    """Return what opens the database that the setting names: an extension's, also one of ours that
+    is left out of these, or that of files."""
+    there_are: Sequence[ExtensionType] = (*extensions, *BUILT_IN)
+    engines: list[StorageEngine] = [
+        engine for each in there_are if (engine := each.engine(location))
+    ]
+    return engines[0] if engines else Files()
 
 
 def tables_of(extensions: Sequence[Extension | ExtensionType]) -> list[ExtensionTables]:

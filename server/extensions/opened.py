@@ -112,6 +112,7 @@ async def open_all(
                 meters=meters,
                 count=partial(status.count, each.name),
                 open_model=open_model,
+                open_counters=storage.open_counters,
             )
             await stack.enter_async_context(each.open(opened))
         yield

@@ -1,16 +1,16 @@
-"""The storage that a setting names: a SQLite file, or a Postgres database of several workers."""
+"""Storage, and how it is opened: a SQLite file here, other databases by extensions."""
 
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import (
     AbstractAsyncContextManager,
     AbstractContextManager,
     asynccontextmanager,
-    contextmanager,
+    nullcontext,
 )
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from langgraph.store.base import BaseStore, IndexConfig
 
@@ -19,14 +19,18 @@ from turnstream.server.storage.database_file import usable
 from turnstream.server.storage.deletions import DeletionStore
 from turnstream.server.storage.extension_tables import ExtensionTables
 from turnstream.server.storage.interfaces import StorageError
-from turnstream.server.storage.location import Location, PostgresUrl
+from turnstream.server.storage.location import Location
+from turnstream.server.storage.memory_logs import DEFAULT_MAX_BYTES
 from turnstream.server.storage.retention import RetentionStore
 from turnstream.server.storage.sql_store import SqlTransactions, Titled
 from turnstream.server.storage.store import open_store
 from turnstream.server.storage.thread_writes import WatchedSaver
 from turnstream.server.storage.unavailable import Database
-from turnstream.server.storage.workers import Leases
+from turnstream.server.storage.workers import Workers
 from turnstream.server.storage.write_meter import WriteMeter
+
+if TYPE_CHECKING:
+    from limits.aio.storage import Storage as Counters
 
 
 class ServerStore(DeletionStore, RetentionStore, SqlTransactions, Protocol):
@@ -48,14 +52,16 @@ class Storage:
     store: ServerStore
     checkpointer: WatchedSaver
     database: Database
-    leases: Leases | None
-    """None: this process has the database to itself."""
     open_graph_store: Callable[[IndexConfig | None], AbstractAsyncContextManager[BaseStore]]
     """LangGraph's store, for graphs that keep items, with a vector index of a file. Raises
     StorageError."""
     usable: Callable[[], AbstractContextManager[None]]
     """Around what is done before the first request: raises StorageError, in words for who starts
     the server, in place of StorageUnavailable."""
+    workers: Workers | None = None
+    """What several processes share. None: this process has the database to itself."""
+    open_counters: Callable[[], AbstractAsyncContextManager["Counters | None"]] = nullcontext
+    """Open the storage in which all workers count what callers use up. None: they share none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,57 +71,66 @@ class StorageOptions:
     connections: int = 10
     """Connections of one worker to a Postgres database, beside those for its leases."""
     lease_seconds: float = 30.0
+    redis_url: str | None = None
+    """None: a Postgres database is opened for this process alone."""
+    max_log_bytes: int = DEFAULT_MAX_BYTES
+    """Bytes of the logs that are held in this process."""
 
 
-@asynccontextmanager
-async def open_storage(
-    location: Location, options: StorageOptions = StorageOptions()
-) -> AsyncIterator[Storage]:
-    """Open the database, which is made or migrated if need be. Raises StorageError."""
-    if isinstance(location, PostgresUrl):
-        async with _postgres(location, options) as storage:
-            yield storage
-        return
-    busy_ms = round(options.busy_seconds * 1000)
-    async with (
-        open_checkpointer(location, busy_ms) as checkpointer,
-        open_store(location, busy_ms, checkpointer.file.require) as store,
-    ):
-        yield Storage(
-            store=store,
-            checkpointer=checkpointer,
-            database=checkpointer.file,
-            leases=None,
-            open_graph_store=partial(
-                _sqlite_graph_store, location, busy_ms, checkpointer.file.require
-            ),
-            usable=partial(usable, location),
-        )
+class StorageEngine(Protocol):
+    """Opens the databases of one kind. What it does not open raises StorageError."""
+
+    def open(
+        self, location: Location, options: StorageOptions
+    ) -> AbstractAsyncContextManager[Storage]:
+        """Open a database, which is made or migrated if need be. Raises StorageError."""
+
+    def open_store(
+        self, location: Location, options: StorageOptions
+    ) -> AbstractAsyncContextManager[ServerStore]:
+        """Open the store for a command, beside servers that may run. Raises StorageError."""
+
+    async def migrate(self, location: Location, *, checks: bool = False) -> bool:
+        """Migrate a database, or with `checks` only look. Returns True if there was something to
+        migrate. Raises StorageError."""
 
 
-@asynccontextmanager
-async def open_command_store(
-    location: Location, options: StorageOptions = StorageOptions()
-) -> AsyncIterator[ServerStore]:
-    """The store for a command, beside servers that may run. Raises StorageError."""
-    if isinstance(location, PostgresUrl):
-        with needs_the_extra():
-            from turnstream.server.storage.postgres.opened import open_postgres_store
-        async with open_postgres_store(location, options.busy_seconds) as postgres_store:
-            yield postgres_store
-        return
-    async with open_store(location, round(options.busy_seconds * 1000)) as store:
-        yield store
+class Files(StorageEngine):
+    """SQLite files, each for one process alone."""
+
+    @asynccontextmanager
+    async def open(self, location: Location, options: StorageOptions) -> AsyncIterator[Storage]:
+        path, busy_ms = _file(location), round(options.busy_seconds * 1000)
+        async with (
+            open_checkpointer(path, busy_ms) as checkpointer,
+            open_store(path, busy_ms, checkpointer.file.require) as store,
+        ):
+            yield Storage(
+                store=store,
+                checkpointer=checkpointer,
+                database=checkpointer.file,
+                open_graph_store=partial(
+                    _sqlite_graph_store, path, busy_ms, checkpointer.file.require
+                ),
+                usable=partial(usable, path),
+            )
+
+    @asynccontextmanager
+    async def open_store(
+        self, location: Location, options: StorageOptions
+    ) -> AsyncIterator[ServerStore]:
+        async with open_store(_file(location), round(options.busy_seconds * 1000)) as store:
+            yield store
+
+    async def migrate(self, location: Location, *, checks: bool = False) -> bool:
+        del checks
+        raise StorageError(f"{_file(location)} is a file: the server that opens it migrates it")
 
 
-async def migrate(location: Location, *, checks: bool = False) -> bool:
-    """Migrate the database, or with `checks` only look. Returns True if there was something to
-    migrate. Raises StorageError."""
-    if not isinstance(location, PostgresUrl):
-        raise StorageError(f"{location} is a file: the server that opens it migrates it")
-    with needs_the_extra():
-        from turnstream.server.storage.postgres.opened import migrate as migrate_postgres
-    return await migrate_postgres(location, checks=checks)
+def _file(location: Location) -> Path:
+    if isinstance(location, Path):
+        return location
+    raise StorageError(f"no extension opens the database {location}")
 
 
 def _sqlite_graph_store(
@@ -124,33 +139,3 @@ def _sqlite_graph_store(
     from turnstream.server.storage.graph_store import open_graph_store
 
     return open_graph_store(path, busy_ms, require, index)
-
-
-@asynccontextmanager
-async def _postgres(url: PostgresUrl, options: StorageOptions) -> AsyncIterator[Storage]:
-    with needs_the_extra():
-        from turnstream.server.storage.postgres.opened import open_postgres
-    async with open_postgres(
-        url, options.busy_seconds, options.connections, options.lease_seconds
-    ) as opened:
-        yield Storage(
-            store=opened.store,
-            checkpointer=opened.checkpointer,
-            database=opened,
-            leases=opened.leases,
-            open_graph_store=lambda _index: opened.open_graph_store(),
-            usable=opened.usable,
-        )
-
-
-@contextmanager
-def needs_the_extra() -> Iterator[None]:
-    """Around the import of what is installed with the extra `workers`. Raises StorageError."""
-    try:
-        yield
-    except ModuleNotFoundError as error:
-        raise StorageError(
-            f"several workers need the module {error.name}: pip install "
-            "'/path/to/turnstream[workers]', or set TURNSTREAM_DATABASE to a file for one process "
-            "alone"
-        ) from None

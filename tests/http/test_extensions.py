@@ -18,6 +18,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from tests.support.databases import open_command_store
 from tests.support.endpoint import StrictEndpoint, call_reply, text_reply
 from tests.support.serving import Client, endpoint_settings, serving, settings
 from tests.support.waiting import until
@@ -37,7 +38,6 @@ from turnstream.server.extensions.requests import caller, thread_entry
 from turnstream.server.extensions.users import UsersExtension
 from turnstream.server.runs import hooks
 from turnstream.server.storage.extension_tables import drop
-from turnstream.server.storage.opened import open_command_store
 from turnstream.server.turns.audit_records import AuditRecord
 from turnstream.server.turns.chunks import Chunk, Done, MessageFinish, TextDelta
 from turnstream.server.turns.header import ThreadKey

@@ -12,13 +12,13 @@ import httpx
 import pytest
 from sqlalchemy import Connection, select
 
+from tests.support.databases import open_command_store
 from tests.support.forked_server import ForkedServer, forked_server
 from tests.support.killing_extension import rows
 from tests.support.samples import repeat, sample
 from tests.support.serving import PROJECT
 from tests.support.waiting import eventually
 from turnstream.server.storage.location import Location, PostgresUrl
-from turnstream.server.storage.opened import open_command_store
 from turnstream.server.turns.header import LOCAL_OWNER, ThreadKey
 
 EXTENSION = f"{PROJECT / 'tests/support/killing_extension.py'}:Killing"

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.databases import open_command_store, open_storage
 from turnstream.server.storage.checkpointer import open_checkpointer
 from turnstream.server.storage.database_file import DatabaseFile
 from turnstream.server.storage.interfaces import StorageUnavailable
-from turnstream.server.storage.opened import open_command_store, open_storage
 from turnstream.tools.solar import visits
 
 

@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 from sqlalchemy import Column, ForeignKey, Integer, MetaData, String, Table, func, insert, select
 
+from tests.support.databases import open_storage
 from turnstream.server.storage.extension_tables import ExtensionTables, drop
 from turnstream.server.storage.extension_writes import tolerated
 from turnstream.server.storage.interfaces import StorageError
 from turnstream.server.storage.location import Location, PostgresUrl
-from turnstream.server.storage.opened import ServerStore, Storage, open_storage
+from turnstream.server.storage.opened import ServerStore, Storage
 from turnstream.server.storage.ownership import assign
 from turnstream.server.turns.header import ThreadKey
 

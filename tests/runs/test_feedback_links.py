@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from sqlalchemy import delete, func, insert, select
 
+from tests.support.databases import open_storage
 from turnstream.server.extensions.base import MAX_WRITES
 from turnstream.server.extensions.feedback import FeedbackExtension, feedback, links, metadata
 from turnstream.server.extensions.feedback.links import linking, score_of
@@ -14,7 +15,7 @@ from turnstream.server.extensions.feedback.services import Score
 from turnstream.server.storage.extension_tables import ExtensionTables
 from turnstream.server.storage.extension_writes import tolerated
 from turnstream.server.storage.location import Location, PostgresUrl
-from turnstream.server.storage.opened import ServerStore, open_storage
+from turnstream.server.storage.opened import ServerStore
 from turnstream.server.turns.chunks import StepStart
 from turnstream.server.turns.header import ThreadKey
 

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from sqlalchemy import Column, Connection, Table, func, insert, select
 
+from tests.support.databases import open_storage
 from turnstream.server.extensions.loading import tables_of
 from turnstream.server.extensions.users import UsersExtension
 from turnstream.server.extensions.users.tables import metadata as of_users
-from turnstream.server.storage.opened import open_storage
 from turnstream.server.storage.ownership import (
     LEFT_BEHIND,
     MOVED,

@@ -15,6 +15,7 @@ from sqlalchemy import Connection
 from tests.support.contracts.search import Searched
 from tests.support.contracts.threads import SECOND, THREAD, begin, ids, run_through
 from tests.support.contracts.versions import Versioned
+from tests.support.databases import open_storage
 from tests.support.pgbouncer import pgbouncer
 from tests.support.postgres_workers import nobody_let_in, query, workers
 from turnstream.server.commands import run
@@ -22,7 +23,6 @@ from turnstream.server.extensions.search.words import owner_word
 from turnstream.server.storage import queued_rows
 from turnstream.server.storage.interfaces import StorageError, StorageUnavailable
 from turnstream.server.storage.location import PostgresUrl, location
-from turnstream.server.storage.opened import open_storage
 from turnstream.server.storage.postgres.checkpointer import PostgresCheckpointer
 from turnstream.server.storage.postgres.faults import fault
 from turnstream.server.storage.postgres.opened import PostgresStorage, migrate, open_postgres_store

@@ -13,6 +13,7 @@ from langchain_core.messages import BaseMessage
 
 from tests.support import new_databases
 from tests.support.audit_rows import recorded, recording
+from tests.support.databases import open_storage
 from tests.support.waiting import WAIT_SECONDS
 from turnstream.graphs.attached import attach
 from turnstream.graphs.chat import build as built_in
@@ -43,7 +44,7 @@ from turnstream.server.runs.thread_state import ThreadState
 from turnstream.server.storage.interfaces import ThreadEntry
 from turnstream.server.storage.location import Location
 from turnstream.server.storage.memory_logs import MemoryLogs
-from turnstream.server.storage.opened import ServerStore, open_storage
+from turnstream.server.storage.opened import ServerStore
 from turnstream.server.turns.audit_records import AuditRecord
 from turnstream.server.turns.chunks import Chunk, Disposition
 from turnstream.server.turns.header import LOCAL_OWNER, ThreadKey

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import Field, NonNegativeInt
 from pydantic_settings import BaseSettings
@@ -11,7 +11,7 @@ from starlette.middleware import Middleware
 from turnstream.server.extensions.audit.tables import metadata
 from turnstream.server.extensions.base import (
     EXTENSION_API,
-    Command,
+    AddCommands,
     Extension,
     Opened,
     Write,
@@ -33,10 +33,10 @@ class AllSettings(Settings, AuditSettings):
     """The settings that the trail reads."""
 
 
-def _show(arguments: Sequence[str]) -> int:
-    from turnstream.server.extensions.audit.command import show
+def _add_command(groups: Any) -> None:
+    from turnstream.server.extensions.audit.command import add_to
 
-    return show(arguments)
+    add_to(groups)
 
 
 class AuditExtension(Extension):
@@ -48,7 +48,7 @@ class AuditExtension(Extension):
     order = 0
     settings = AuditSettings
     tables = metadata
-    commands: ClassVar[Mapping[str, Command]] = {"audit": _show}
+    administration: ClassVar[Mapping[str, AddCommands]] = {"audit": _add_command}
 
     def __init__(self, settings: AllSettings) -> None:
         self._days = settings.audit_days

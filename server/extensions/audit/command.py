@@ -6,20 +6,18 @@ import sys
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
-from typing import get_args
+from typing import Any, get_args
 
 from turnstream.server.extensions.audit import records
 from turnstream.server.extensions.audit.records import AuditFilter
 from turnstream.server.extensions.base import Database
 from turnstream.server.extensions.commands import (
-    carried_out,
+    Command,
+    add_command,
     moment,
-    of_environment,
-    open_database,
     shown_time,
     write_table,
 )
-from turnstream.server.settings import Settings
 from turnstream.server.turns.audit_records import AuditEvent, AuditRecord
 
 PAGE = 1000
@@ -27,25 +25,22 @@ PAGE = 1000
 TITLES = ("TIME", "EVENT", "CALLER", "THREAD", "RUN", "WHAT", "OUTCOME", "TOKENS", "MS", "ADDRESS")
 
 
-def show(arguments: Sequence[str]) -> int:
-    """Return the exit status: 0, or 2 if the command cannot be understood or carried out."""
+def add_to(groups: Any) -> None:
     help = "who did what, and when; the oldest first"
-    parser = argparse.ArgumentParser("turnstream audit", description=help)
+    parser = add_command(groups, "audit", _show, help, opens_tables=False)
     parser.add_argument("--principal", metavar="P", help="of this caller alone")
     parser.add_argument("--thread", metavar="T", help="of this thread alone")
     parser.add_argument("--event", choices=get_args(AuditEvent), help="of this event alone")
     parser.add_argument("--since", metavar="D", help="7d, or a date: 2027-01-31")
     parser.add_argument("--json", action="store_true", help="one JSON object a line")
-    return carried_out(_show(parser.parse_args(arguments)))
 
 
-async def _show(options: argparse.Namespace) -> None:
-    write = _write_json if options.json else _write_rows
+async def _show(command: Command) -> None:
+    write = _write_json if command.options.json else _write_rows
     is_first = True
-    async with open_database(of_environment(Settings)) as database:
-        async for page in _pages(database, options):
-            write(page, is_first)
-            is_first = False
+    async for page in _pages(command.store, command.options):
+        write(page, is_first)
+        is_first = False
     if is_first:
         write([], is_first)
 

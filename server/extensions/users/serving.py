@@ -2,7 +2,7 @@
 policy."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from starlette.requests import Request
@@ -22,7 +22,6 @@ from turnstream.server.extensions.users.recognition import (
     Recognition,
     without_cookie,
 )
-from turnstream.server.storage.sharing import open_shared_counters
 
 if TYPE_CHECKING:
     from turnstream.server.extensions.users import AllSettings
@@ -84,8 +83,8 @@ class UsersUnderPolicy(Users):
     @asynccontextmanager
     async def open(self, opened: Opened) -> AsyncIterator[None]:
         self._policy.check(opened.served)
-        redis_url = self._settings.redis_url if self._policy.counters else None
-        async with open_shared_counters(redis_url) as counters, super().open(opened):
+        open_counters = opened.open_counters if self._policy.counters else nullcontext
+        async with open_counters() as counters, super().open(opened):
             self._policy = self._policy.counted_together(counters)
             yield
 
