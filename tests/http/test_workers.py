@@ -32,9 +32,9 @@ from tests.support.serving import (
     text_of,
 )
 from tests.support.waiting import WAIT_SECONDS, HeldMethod, eventually, until
+from turnstream.server.extensions.workers.redis.log import RedisLog
 from turnstream.server.runs.claims import Claims
 from turnstream.server.storage.location import PostgresUrl
-from turnstream.server.storage.redis.log import RedisLog
 
 MOMENTS = sample(30, 4)
 TERMINAL = ("message-finish", "[DONE]")

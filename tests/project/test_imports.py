@@ -47,7 +47,12 @@ print(*sys.modules)
 """
 
 
-IN_TURN = ("launch", "storage.graph_store", "extensions.users.quotas", "storage.redis.opening")
+IN_TURN = (
+    "launch",
+    "storage.graph_store",
+    "extensions.users.quotas",
+    "extensions.workers.redis.opening",
+)
 """Modules of the server that one process imports one after the other."""
 
 
@@ -136,9 +141,9 @@ def test_nothing_that_forwards_feedback_is_imported_until_a_service_is_named() -
 
 
 def test_what_several_workers_share_is_imported_when_it_is_set() -> None:
-    assert not {name for name in imported_with()["launch"] if "storage.redis" in name}
+    assert not {name for name in imported_with()["launch"] if "extensions.workers.redis" in name}
     assert "redis" not in imported_with()["extensions.users.quotas"]
-    assert "redis" in imported_with()["storage.redis.opening"]
+    assert "redis" in imported_with()["extensions.workers.redis.opening"]
 
 
 def test_nothing_of_ours_has_a_name_at_the_top_that_a_users_module_may_have(

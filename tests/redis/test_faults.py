@@ -24,10 +24,10 @@ from tests.support.redis_server import RedisServer
 from tests.support.redis_workers import OpenWorker, workers
 from tests.support.samples import repeat
 from tests.support.waiting import WAIT_SECONDS, eventually
+from turnstream.server.extensions.workers.redis import connection
+from turnstream.server.extensions.workers.redis import log as redis_log
+from turnstream.server.extensions.workers.redis.opening import Shares, open_redis
 from turnstream.server.storage.interfaces import StorageError, StorageUnavailable
-from turnstream.server.storage.redis import connection
-from turnstream.server.storage.redis import log as redis_log
-from turnstream.server.storage.redis.opening import Shares, open_redis
 from turnstream.server.storage.run_logs import RunLog
 
 

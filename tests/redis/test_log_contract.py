@@ -9,8 +9,8 @@ import redis
 from tests.support.contracts.logs import LogContract
 from tests.support.contracts.runs import PassTime
 from tests.support.waiting import WAIT_SECONDS
-from turnstream.server.storage.redis.log import RedisLog
-from turnstream.server.storage.redis.opening import open_redis
+from turnstream.server.extensions.workers.redis.log import RedisLog
+from turnstream.server.extensions.workers.redis.opening import open_redis
 from turnstream.server.storage.run_logs import Batch, LogStatus, RunLog, RunLogs
 from turnstream.server.turns.chunks import Chunk
 from turnstream.server.turns.header import RunHeader, ThreadKey

@@ -7,7 +7,7 @@ import pytest
 from tests.support.redis_server import RedisServer
 from turnstream.server.callers.rights import LimitExceeded, WindowLimit
 from turnstream.server.extensions.users.quotas import Quotas
-from turnstream.server.storage.redis.counters import open_counters
+from turnstream.server.extensions.workers.redis.counters import open_counters
 
 LIMIT: WindowLimit = "requests_per_minute"
 

@@ -21,12 +21,12 @@ from tests.support.contracts.runs import (
 )
 from tests.support.redis_workers import OpenWorker, workers
 from tests.support.waiting import WAIT_SECONDS, eventually, until
+from turnstream.server.extensions.workers.redis import connection, feed
+from turnstream.server.extensions.workers.redis.log import RedisLog
+from turnstream.server.extensions.workers.redis.logs import RedisLogs
+from turnstream.server.extensions.workers.redis.opening import Shares
+from turnstream.server.extensions.workers.redis.scripts import APPEND
 from turnstream.server.storage.interfaces import LeaseLost
-from turnstream.server.storage.redis import connection, feed
-from turnstream.server.storage.redis.log import RedisLog
-from turnstream.server.storage.redis.logs import RedisLogs
-from turnstream.server.storage.redis.opening import Shares
-from turnstream.server.storage.redis.scripts import APPEND
 from turnstream.server.turns.chunks import Chunk
 from turnstream.server.turns.codec import Unknown
 from turnstream.server.turns.header import RunHeader
@@ -242,8 +242,8 @@ async def test_readers_whose_worker_died_are_not_counted_for_long(
 async def test_a_mirror_that_nobody_reads_any_more_is_dropped_and_found_again(
     open_worker: OpenWorker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("turnstream.server.storage.redis.upkeep.LINGER_SECONDS", 0)
-    monkeypatch.setattr("turnstream.server.storage.redis.upkeep.LOOK_SECONDS", 0.01)
+    monkeypatch.setattr("turnstream.server.extensions.workers.redis.upkeep.LINGER_SECONDS", 0)
+    monkeypatch.setattr("turnstream.server.extensions.workers.redis.upkeep.LOOK_SECONDS", 0.01)
     writer, reader = await open_worker("a"), await open_worker("b")
     log = await opened(writer.logs)
     await log.append(CHUNKS[:3])
@@ -366,7 +366,7 @@ async def test_a_threads_logs_go_in_all_workers_with_what_they_hold(
 async def test_copies_of_logs_that_have_ended_are_dropped_beyond_the_budget_and_redis_has_them(
     redis_url: str,
 ) -> None:
-    from turnstream.server.storage.redis.opening import open_redis
+    from turnstream.server.extensions.workers.redis.opening import open_redis
 
     async with open_redis(redis_url, "a", max_bytes=1) as worker:
         for run_id in ("r1", "r2"):
@@ -384,7 +384,7 @@ async def test_copies_of_logs_that_have_ended_are_dropped_beyond_the_budget_and_
 async def test_what_was_read_of_other_workers_takes_no_room_of_a_workers_own_logs(
     open_worker: OpenWorker, redis_url: str
 ) -> None:
-    from turnstream.server.storage.redis.opening import open_redis
+    from turnstream.server.extensions.workers.redis.opening import open_redis
 
     other = await open_worker("a")
     for run_id in ("r1", "r2", "r3"):

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from tests.support.waiting import until
-from turnstream.server.storage.postgres import held_writes
-from turnstream.server.storage.postgres.held_writes import HeldWrites
+from turnstream.server.extensions.workers.postgres import held_writes
+from turnstream.server.extensions.workers.postgres.held_writes import HeldWrites
 
 
 class Database:

@@ -15,13 +15,13 @@ from tests.support.scripted_model import ScriptedModel, call, finish, text
 from tests.support.several_workers import FencedCheckpointer, Worker, several_workers
 from tests.support.waiting import WAIT_SECONDS, HeldMethod, eventually, until
 from turnstream.server.callers.principal import LOCAL
+from turnstream.server.extensions.workers.redis.log import RedisLog
 from turnstream.server.formats import DEFAULT
 from turnstream.server.runs import kept_words, other_workers, retries
 from turnstream.server.runs.busy_threads import RunInProgress
 from turnstream.server.runs.lives import StreamLost
 from turnstream.server.runs.reader import LoggedRun
 from turnstream.server.storage.interfaces import ClaimResult, StorageUnavailable
-from turnstream.server.storage.redis.log import RedisLog
 from turnstream.server.turns.accumulate import accumulate
 from turnstream.server.turns.chunks import (
     Chunk,
@@ -108,7 +108,9 @@ async def test_a_stop_arrives_though_its_message_is_lost(
 
     async def lost(*_: object) -> None: ...
 
-    monkeypatch.setattr("turnstream.server.storage.redis.inbox.RedisInbox.ask_to_stop", lost)
+    monkeypatch.setattr(
+        "turnstream.server.extensions.workers.redis.inbox.RedisInbox.ask_to_stop", lost
+    )
     entry = await b.stop()
     assert entry
     assert entry.run_state == "stopped"

@@ -14,9 +14,9 @@ from tests.support.contracts.threads import SECOND, THREAD, begin
 from tests.support.postgres_workers import let_lapse, put, query, saved, workers
 from tests.support.waiting import eventually
 from turnstream.graphs.offline import OfflineChatModel
+from turnstream.server.extensions.workers.postgres.checkpointer import PostgresCheckpointer
 from turnstream.server.storage.interfaces import LeaseLost
 from turnstream.server.storage.location import PostgresUrl
-from turnstream.server.storage.postgres.checkpointer import PostgresCheckpointer
 
 PLACE: Any = {"configurable": {"thread_id": THREAD.checkpoint_key, "checkpoint_ns": ""}}
 TABLES = ("checkpoints", "checkpoint_writes", "checkpoint_blobs", "claims", "requests")
@@ -45,7 +45,9 @@ async def test_turns_are_saved_and_a_deleted_thread_leaves_no_row(
 async def test_a_long_thread_is_deleted_step_by_step_the_newest_first(
     postgres_url: PostgresUrl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("turnstream.server.storage.postgres.checkpointer.DELETED_AT_ONCE", 4)
+    monkeypatch.setattr(
+        "turnstream.server.extensions.workers.postgres.checkpointer.DELETED_AT_ONCE", 4
+    )
     async with backend(postgres_url, MODEL) as inside:
         for words in ("One", "Two", "Three"):
             await inside.turn(message(words))
@@ -134,7 +136,9 @@ async def test_a_write_that_was_refused_spoils_no_connection(
 async def test_a_step_of_a_run_is_one_transaction(
     postgres_url: PostgresUrl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("turnstream.server.storage.postgres.held_writes.HELD_SECONDS", 3600)
+    monkeypatch.setattr(
+        "turnstream.server.extensions.workers.postgres.held_writes.HELD_SECONDS", 3600
+    )
     async with backend(postgres_url, MODEL) as inside:
         saver = inside.checkpoints._saver
         assert isinstance(saver, PostgresCheckpointer)

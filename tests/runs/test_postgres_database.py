@@ -20,12 +20,16 @@ from tests.support.pgbouncer import pgbouncer
 from tests.support.postgres_workers import nobody_let_in, query, workers
 from turnstream.server.commands import run
 from turnstream.server.extensions.search.words import owner_word
+from turnstream.server.extensions.workers.postgres.checkpointer import PostgresCheckpointer
+from turnstream.server.extensions.workers.postgres.faults import fault
+from turnstream.server.extensions.workers.postgres.opened import (
+    PostgresStorage,
+    migrate,
+    open_postgres_store,
+)
 from turnstream.server.storage import queued_rows
 from turnstream.server.storage.interfaces import StorageError, StorageUnavailable
 from turnstream.server.storage.location import PostgresUrl, location
-from turnstream.server.storage.postgres.checkpointer import PostgresCheckpointer
-from turnstream.server.storage.postgres.faults import fault
-from turnstream.server.storage.postgres.opened import PostgresStorage, migrate, open_postgres_store
 from turnstream.server.storage.queued_requests import QueuedRequest
 from turnstream.server.turns.header import ThreadKey
 from turnstream.server.turns.requests import TextContent, TurnRequest, UserMessage

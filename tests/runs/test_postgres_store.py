@@ -5,9 +5,9 @@ from collections.abc import AsyncIterator
 import pytest
 
 from tests.support.contracts.store import StoreContract
+from turnstream.server.extensions.workers.postgres.opened import open_postgres
 from turnstream.server.storage.interfaces import ThreadStore
 from turnstream.server.storage.location import PostgresUrl
-from turnstream.server.storage.postgres.opened import open_postgres
 
 
 class TestPostgresStore(StoreContract):

@@ -62,7 +62,7 @@ def database_of(server: str, name: str) -> str:
 
 def make_template(server: str) -> str:
     """A database that is migrated; its name."""
-    from turnstream.server.storage.postgres.opened import migrate_here
+    from turnstream.server.extensions.workers.postgres.opened import migrate_here
 
     name = f"turnstream_template_{secrets.token_hex(4)}"
     administer(server, f"CREATE DATABASE {name}")

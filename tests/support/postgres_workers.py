@@ -8,8 +8,8 @@ from typing import Any
 import psycopg
 from langgraph.checkpoint.base import empty_checkpoint
 
+from turnstream.server.extensions.workers.postgres.opened import PostgresStorage, open_postgres
 from turnstream.server.storage.location import PostgresUrl
-from turnstream.server.storage.postgres.opened import PostgresStorage, open_postgres
 from turnstream.server.turns.header import ThreadKey
 
 

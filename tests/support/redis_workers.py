@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 
-from turnstream.server.storage.redis.opening import Shares, open_redis
+from turnstream.server.extensions.workers.redis.opening import Shares, open_redis
 
 OpenWorker = Callable[[str], Awaitable[Shares]]
 

@@ -22,6 +22,7 @@ from turnstream.graphs.result_view import own_result
 from turnstream.graphs.rights import UNENFORCED
 from turnstream.graphs.stored import Ended
 from turnstream.server.extensions.undo import UndoExtension, UndoSettings
+from turnstream.server.extensions.workers.redis.opening import open_redis
 from turnstream.server.runs.checkpoints import Checkpoints
 from turnstream.server.runs.equipment import Equipment
 from turnstream.server.runs.hooks import RunHooks
@@ -37,7 +38,6 @@ from turnstream.server.storage.checkpointer import (
 )
 from turnstream.server.storage.interfaces import ClaimResult, Granted, Held, LeaseLost, LostRun
 from turnstream.server.storage.queued_requests import QueuedRequest
-from turnstream.server.storage.redis.opening import open_redis
 from turnstream.server.storage.store import SqliteStore, open_store
 from turnstream.server.storage.workers import Holder, Workers
 from turnstream.server.turns.header import ThreadKey

@@ -24,11 +24,11 @@ from sqlalchemy.exc import OperationalError
 
 from tests.support.foreign_lock import foreign_lock
 from turnstream.server.extensions.built_in import ServerSettings as Settings
+from turnstream.server.extensions.workers.postgres.faults import faults_named
 from turnstream.server.logs.exceptions import MAX_FRAMES, MAX_LINKS, describe
 from turnstream.server.logs.formats import FORMATS, JsonFormat, LogFormat, TextFormat, worker_named
 from turnstream.server.logs.messages import Event, escape
 from turnstream.server.logs.setup import StderrHandler
-from turnstream.server.storage.postgres.faults import faults_named
 from turnstream.server.storage.store import open_store
 from turnstream.server.storage.unavailable import StorageUnavailable
 from turnstream.server.turns.header import ThreadKey

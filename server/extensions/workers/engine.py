@@ -18,7 +18,7 @@ class Postgres(StorageEngine):
     @asynccontextmanager
     async def open(self, location: Location, options: StorageOptions) -> AsyncIterator[Storage]:
         with _needs_the_extra():
-            from turnstream.server.storage.postgres.opened import open_postgres
+            from turnstream.server.extensions.workers.postgres.opened import open_postgres
         url, redis_url = _url(location), options.redis_url
         async with AsyncExitStack() as stack:
             opened = await stack.enter_async_context(
@@ -40,13 +40,13 @@ class Postgres(StorageEngine):
         self, location: Location, options: StorageOptions
     ) -> AsyncIterator[ServerStore]:
         with _needs_the_extra():
-            from turnstream.server.storage.postgres.opened import open_postgres_store
+            from turnstream.server.extensions.workers.postgres.opened import open_postgres_store
         async with open_postgres_store(_url(location), options.busy_seconds) as store:
             yield store
 
     async def migrate(self, location: Location, *, checks: bool = False) -> bool:
         with _needs_the_extra():
-            from turnstream.server.storage.postgres.opened import migrate
+            from turnstream.server.extensions.workers.postgres.opened import migrate
         return await migrate(_url(location), checks=checks)
 
 
@@ -57,7 +57,7 @@ async def _sharing(leases: Leases, options: StorageOptions) -> AsyncIterator[Wor
         yield None
         return
     with _needs_the_extra():
-        from turnstream.server.storage.redis.opening import open_redis
+        from turnstream.server.extensions.workers.redis.opening import open_redis
     most = options.max_log_bytes
     async with open_redis(options.redis_url, leases.worker, max_bytes=most) as shares:
         yield Workers(leases, shares.inbox, shares.logs, options.lease_seconds)
@@ -66,7 +66,7 @@ async def _sharing(leases: Leases, options: StorageOptions) -> AsyncIterator[Wor
 @asynccontextmanager
 async def _counters(redis_url: str) -> "AsyncIterator[Counters]":
     with _needs_the_extra():
-        from turnstream.server.storage.redis.counters import open_counters
+        from turnstream.server.extensions.workers.redis.counters import open_counters
     async with open_counters(redis_url) as counters:
         yield counters
 

@@ -16,9 +16,9 @@ import psycopg
 from sqlalchemy import Connection, Engine, PoolProxiedConnection
 from sqlalchemy.exc import DBAPIError
 
+from turnstream.server.extensions.workers.postgres.connections import engine
+from turnstream.server.extensions.workers.postgres.faults import faults_named, is_cut, is_repeatable
 from turnstream.server.storage.interfaces import StorageUnavailable
-from turnstream.server.storage.postgres.connections import engine
-from turnstream.server.storage.postgres.faults import faults_named, is_cut, is_repeatable
 
 T = TypeVar("T")
 

@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from turnstream.server.storage.redis.connection import Commands
-from turnstream.server.storage.redis.feed import Feed
-from turnstream.server.storage.redis.presence import Presence
-from turnstream.server.storage.redis.scripts import Keys
+from turnstream.server.extensions.workers.redis.connection import Commands
+from turnstream.server.extensions.workers.redis.feed import Feed
+from turnstream.server.extensions.workers.redis.presence import Presence
+from turnstream.server.extensions.workers.redis.scripts import Keys
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from redis.asyncio import BlockingConnectionPool
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
-from turnstream.server.storage.redis.scripts import PREFIX
+from turnstream.server.extensions.workers.redis.scripts import PREFIX
 
 ANSWER_SECONDS = 1.0
 CONNECTIONS = 8

@@ -5,7 +5,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
-from turnstream.server.storage.redis.connection import (
+from turnstream.server.extensions.workers.redis.connection import (
     PATIENCE_SECONDS,
     REPLY_SECONDS,
     Commands,
@@ -13,7 +13,7 @@ from turnstream.server.storage.redis.connection import (
     Lasting,
     packed_command,
 )
-from turnstream.server.storage.redis.scripts import SEND
+from turnstream.server.extensions.workers.redis.scripts import SEND
 
 BLOCK_SECONDS = 2.0
 AT_ONCE = 200

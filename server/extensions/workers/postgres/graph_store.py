@@ -7,7 +7,7 @@ from langgraph.store.base import BaseStore, Op, Result
 from langgraph.store.postgres import PostgresStore as LangGraphStore
 from sqlalchemy import Connection
 
-from turnstream.server.storage.postgres.transactions import PostgresTransactions, driver
+from turnstream.server.extensions.workers.postgres.transactions import PostgresTransactions, driver
 
 
 class PostgresGraphStore(BaseStore):

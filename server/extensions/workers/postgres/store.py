@@ -5,6 +5,14 @@ from typing import Any, TypeVar
 
 from sqlalchemy import Connection, text
 
+from turnstream.server.extensions.workers.postgres.held_claims import (
+    HeldClaim,
+    HeldClaims,
+    fence,
+    refused,
+)
+from turnstream.server.extensions.workers.postgres.leases import PostgresLeases
+from turnstream.server.extensions.workers.postgres.transactions import PostgresTransactions
 from turnstream.server.storage.also import Also
 from turnstream.server.storage.interfaces import (
     ClaimResult,
@@ -15,9 +23,6 @@ from turnstream.server.storage.interfaces import (
     ThreadRunState,
     WaitingApproval,
 )
-from turnstream.server.storage.postgres.held_claims import HeldClaim, HeldClaims, fence, refused
-from turnstream.server.storage.postgres.leases import PostgresLeases
-from turnstream.server.storage.postgres.transactions import PostgresTransactions
 from turnstream.server.storage.queued_requests import QueuedRequest
 from turnstream.server.storage.sql_store import SqlStore
 from turnstream.server.turns.header import ThreadKey

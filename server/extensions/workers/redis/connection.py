@@ -13,7 +13,7 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import NoScriptError, ReadOnlyError, RedisError, ResponseError
 
-from turnstream.server.storage.redis.scripts import ALL, Script
+from turnstream.server.extensions.workers.redis.scripts import ALL, Script
 
 CONNECT_SECONDS = 1.0
 REPLY_SECONDS = 2.0

@@ -3,9 +3,9 @@
 import asyncio
 import logging
 
-from turnstream.server.storage.redis.feed import Feed
-from turnstream.server.storage.redis.log import RedisLog
-from turnstream.server.storage.redis.logs import RedisLogs
+from turnstream.server.extensions.workers.redis.feed import Feed
+from turnstream.server.extensions.workers.redis.log import RedisLog
+from turnstream.server.extensions.workers.redis.logs import RedisLogs
 
 LOOK_SECONDS = 1.0
 RENEW_EVERY = 5

@@ -9,9 +9,9 @@ from psycopg.types.json import Jsonb, JsonbDumper
 from psycopg.types.string import StrDumperUnknown
 from sqlalchemy import Engine, create_engine
 
+from turnstream.server.extensions.workers.postgres.statements import PostgresStatements
 from turnstream.server.storage.engine_statements import OPTION
 from turnstream.server.storage.location import PostgresUrl
-from turnstream.server.storage.postgres.statements import PostgresStatements
 
 DEFAULTS = {
     "connect_timeout": 5,

@@ -7,8 +7,8 @@ from typing import Protocol
 
 from redis.exceptions import ResponseError
 
-from turnstream.server.storage.redis.connection import Commands, Unanswered
-from turnstream.server.storage.redis.scripts import COUNT_READERS, NOTE_READERS, Keys
+from turnstream.server.extensions.workers.redis.connection import Commands, Unanswered
+from turnstream.server.extensions.workers.redis.scripts import COUNT_READERS, NOTE_READERS, Keys
 
 NOTED_SECONDS = 15
 """Seconds that a worker's note holds; it is renewed long before that."""

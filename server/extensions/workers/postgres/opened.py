@@ -13,17 +13,20 @@ from dataclasses import dataclass
 
 from langgraph.store.base import BaseStore
 
+from turnstream.server.extensions.workers.postgres import migrations
+from turnstream.server.extensions.workers.postgres.checkpointer import PostgresCheckpointer
+from turnstream.server.extensions.workers.postgres.connections import connector
+from turnstream.server.extensions.workers.postgres.faults import faults_named
+from turnstream.server.extensions.workers.postgres.held_claims import HeldClaims
+from turnstream.server.extensions.workers.postgres.leases import PostgresLeases, open_leases
+from turnstream.server.extensions.workers.postgres.poolers import check_sessions
+from turnstream.server.extensions.workers.postgres.store import PostgresStore
+from turnstream.server.extensions.workers.postgres.transactions import (
+    PostgresTransactions,
+    open_transactions,
+)
 from turnstream.server.storage.interfaces import StorageError, StorageUnavailable
 from turnstream.server.storage.location import PostgresUrl
-from turnstream.server.storage.postgres import migrations
-from turnstream.server.storage.postgres.checkpointer import PostgresCheckpointer
-from turnstream.server.storage.postgres.connections import connector
-from turnstream.server.storage.postgres.faults import faults_named
-from turnstream.server.storage.postgres.held_claims import HeldClaims
-from turnstream.server.storage.postgres.leases import PostgresLeases, open_leases
-from turnstream.server.storage.postgres.poolers import check_sessions
-from turnstream.server.storage.postgres.store import PostgresStore
-from turnstream.server.storage.postgres.transactions import PostgresTransactions, open_transactions
 from turnstream.server.storage.serializer import ThreadSerializer
 
 COMMAND_LEASE_SECONDS = 60.0
@@ -46,7 +49,7 @@ class PostgresStorage:
         return usable(self.url)
 
     def open_graph_store(self) -> AbstractAsyncContextManager[BaseStore]:
-        from turnstream.server.storage.postgres.graph_store import PostgresGraphStore
+        from turnstream.server.extensions.workers.postgres.graph_store import PostgresGraphStore
 
         return nullcontext(PostgresGraphStore(self.transactions))
 

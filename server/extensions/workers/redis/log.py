@@ -11,12 +11,16 @@ from typing import Any
 
 from redis.exceptions import ResponseError
 
+from turnstream.server.extensions.workers.redis.connection import (
+    PATIENCE_SECONDS,
+    Unanswered,
+    described,
+)
+from turnstream.server.extensions.workers.redis.feed import Entry
+from turnstream.server.extensions.workers.redis.scripts import APPEND, JOIN_THREAD, LIVE_SECONDS
+from turnstream.server.extensions.workers.redis.shared import Shared
 from turnstream.server.storage.interfaces import LeaseLost
 from turnstream.server.storage.memory_logs import MemoryLog
-from turnstream.server.storage.redis.connection import PATIENCE_SECONDS, Unanswered, described
-from turnstream.server.storage.redis.feed import Entry
-from turnstream.server.storage.redis.scripts import APPEND, JOIN_THREAD, LIVE_SECONDS
-from turnstream.server.storage.redis.shared import Shared
 from turnstream.server.storage.run_logs import Batch, LogStatus
 from turnstream.server.turns.chunks import Chunk, Done
 from turnstream.server.turns.codec import LogDecoder, LogItem, Unknown, to_json

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from redis.exceptions import ResponseError
 
 from turnstream.graphs.stored import Ended
-from turnstream.server.storage.redis.connection import Commands, Unanswered, described
-from turnstream.server.storage.redis.scripts import SEND, Keys
+from turnstream.server.extensions.workers.redis.connection import Commands, Unanswered, described
+from turnstream.server.extensions.workers.redis.scripts import SEND, Keys
 
 MESSAGE_SECONDS = 300
 """A message that nobody has fetched for so long is of no more use."""

@@ -10,18 +10,16 @@ from weakref import WeakValueDictionary
 
 from redis.exceptions import ResponseError
 
-from turnstream.server.storage.interfaces import StorageUnavailable
-from turnstream.server.storage.memory_logs import DEFAULT_MAX_BYTES
-from turnstream.server.storage.redis.connection import (
+from turnstream.server.extensions.workers.redis.connection import (
     PATIENCE_SECONDS,
     Commands,
     Unanswered,
     described,
 )
-from turnstream.server.storage.redis.feed import Feed
-from turnstream.server.storage.redis.log import RedisLog
-from turnstream.server.storage.redis.presence import Presence
-from turnstream.server.storage.redis.scripts import (
+from turnstream.server.extensions.workers.redis.feed import Feed
+from turnstream.server.extensions.workers.redis.log import RedisLog
+from turnstream.server.extensions.workers.redis.presence import Presence
+from turnstream.server.extensions.workers.redis.scripts import (
     CREATE,
     DISCARD,
     KEEP,
@@ -33,7 +31,9 @@ from turnstream.server.storage.redis.scripts import (
     Keys,
     Script,
 )
-from turnstream.server.storage.redis.shared import Shared
+from turnstream.server.extensions.workers.redis.shared import Shared
+from turnstream.server.storage.interfaces import StorageUnavailable
+from turnstream.server.storage.memory_logs import DEFAULT_MAX_BYTES
 from turnstream.server.turns.header import RunHeader, ThreadKey
 
 ASK_SECONDS = 2.0

@@ -6,14 +6,14 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
+from turnstream.server.extensions.workers.redis.connection import Commands, connections, described
+from turnstream.server.extensions.workers.redis.feed import Feed
+from turnstream.server.extensions.workers.redis.inbox import RedisInbox
+from turnstream.server.extensions.workers.redis.logs import RedisLogs
+from turnstream.server.extensions.workers.redis.scripts import PREFIX, Keys
+from turnstream.server.extensions.workers.redis.upkeep import Upkeep
 from turnstream.server.storage.interfaces import StorageError
 from turnstream.server.storage.memory_logs import DEFAULT_MAX_BYTES
-from turnstream.server.storage.redis.connection import Commands, connections, described
-from turnstream.server.storage.redis.feed import Feed
-from turnstream.server.storage.redis.inbox import RedisInbox
-from turnstream.server.storage.redis.logs import RedisLogs
-from turnstream.server.storage.redis.scripts import PREFIX, Keys
-from turnstream.server.storage.redis.upkeep import Upkeep
 
 SILENCE_SECONDS = 5.0
 START_SECONDS = 5.0

@@ -13,12 +13,12 @@ from langgraph.store.postgres import PostgresStore as LangGraphStore
 from psycopg.rows import dict_row
 from sqlalchemy import Connection, inspect, text
 
+from turnstream.server.extensions.workers.postgres.transactions import driver
 from turnstream.server.storage import tables
 from turnstream.server.storage.assistant_rows import assistants
 from turnstream.server.storage.extension_tables import extensions
 from turnstream.server.storage.interfaces import StorageError
 from turnstream.server.storage.metadata_rows import run_records, thread_metadata
-from turnstream.server.storage.postgres.transactions import driver
 from turnstream.server.storage.removed_rows import removed_messages
 from turnstream.server.storage.substep_rows import substeps
 

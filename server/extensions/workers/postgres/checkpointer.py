@@ -28,16 +28,20 @@ from psycopg import Cursor
 from psycopg.rows import DictRow
 from sqlalchemy import Connection
 
-from turnstream.server.storage.history_handover import History, HistoryHandover
-from turnstream.server.storage.postgres.held_claims import (
+from turnstream.server.extensions.workers.postgres.held_claims import (
     FAILING_FENCE,
     REFUSED,
     HeldClaims,
     refused,
 )
-from turnstream.server.storage.postgres.held_writes import HeldWrites
-from turnstream.server.storage.postgres.sent_saver import SentSaver, putting, putting_writes
-from turnstream.server.storage.postgres.transactions import PostgresTransactions, driver
+from turnstream.server.extensions.workers.postgres.held_writes import HeldWrites
+from turnstream.server.extensions.workers.postgres.sent_saver import (
+    SentSaver,
+    putting,
+    putting_writes,
+)
+from turnstream.server.extensions.workers.postgres.transactions import PostgresTransactions, driver
+from turnstream.server.storage.history_handover import History, HistoryHandover
 from turnstream.server.storage.thread_writes import ThreadWrites, WatchedSaver
 
 T = TypeVar("T")
