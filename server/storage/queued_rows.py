@@ -17,6 +17,7 @@ from sqlalchemy import (
     exists,
     func,
     insert,
+    literal,
     or_,
     select,
     update,
@@ -170,8 +171,9 @@ def next_of(connection: Connection, key: ThreadKey) -> str | None:
 def _next(connection: Connection, key: ThreadKey, thread: ThreadEntry | None) -> str | None:
     """`thread` None: there is none in the list."""
     is_asked = thread is not None and thread.run_state == "waiting"
-    may_pass = [or_(queued_requests.c.answers, _approvals_are_expired())] if is_asked else []
-    first = select(queued_requests.c.run_id).where(*_of(key), _waits(), *may_pass)
+    first = select(queued_requests.c.run_id).where(
+        *_of(key), _waits(), _may_pass(literal(is_asked))
+    )
     return connection.scalar(first.order_by(_BY_PLACE).limit(1))
 
 
@@ -181,18 +183,19 @@ def _waits() -> ColumnElement[bool]:
     return and_(~queued_requests.c.has_begun, queued_requests.c.problem.is_(None), is_free)
 
 
-def _approvals_are_expired() -> ColumnElement[bool]:
-    """The thread of a request waits for approvals that nobody can give any more, and for no other
-    answer."""
+def _may_pass(is_asked: ColumnElement[bool]) -> ColumnElement[bool]:
+    """The thread of a request waits for no answer, the request is one, or nobody can give the
+    approvals any more that are all it waits for. `is_asked`: the thread's last run says so; behind
+    a run that was stopped, approvals of an earlier one may be open too."""
     is_open = (
         approvals.c.owner == queued_requests.c.owner,
         approvals.c.thread_id == queued_requests.c.thread_id,
         approvals.c.is_open,
     )
-    ends, now = approvals.c.expires_at, time.time()
-    is_beside = approvals.c.is_alone.is_(False)
-    may_come = exists().where(*is_open, or_(ends.is_(None), ends > now, is_beside))
-    return and_(exists().where(*is_open), ~may_come)
+    ends, is_beside = approvals.c.expires_at, approvals.c.is_alone.is_(False)
+    may_come = exists().where(*is_open, or_(ends.is_(None), ends > time.time(), is_beside))
+    has_expired = and_(exists().where(*is_open), ~may_come)
+    return or_(queued_requests.c.answers, has_expired, and_(~is_asked, ~may_come))
 
 
 def claim(
@@ -242,11 +245,10 @@ def hold(connection: Connection, key: ThreadKey, until: float | None) -> None:
 
 
 def due(connection: Connection, limit: int) -> Sequence[ThreadKey]:
-    may_pass = or_(queued_requests.c.answers, _approvals_are_expired())
-    is_asked = and_(threads.c.run_state == "waiting", ~may_pass)
+    may_pass = _may_pass(threads.c.run_state == "waiting")
     may_begin = or_(
         threads.c.id.is_(None),
-        and_(threads.c.forget_at.is_(None), threads.c.run_state != "live", ~is_asked),
+        and_(threads.c.forget_at.is_(None), threads.c.run_state != "live", may_pass),
     )
     of_no_run = and_(queued_requests.c.has_begun, queued_requests.c.run_id.not_in(_CLAIMED))
     found = (

@@ -24,7 +24,7 @@ from tests.support.backend import (
     key_of,
     message,
 )
-from tests.support.gated_tools import GatedTools
+from tests.support.gated_tools import GatedTools, approvals, decide
 from tests.support.run_chunks import QUESTION, SELECTION
 from tests.support.scripted_model import Piece, ScriptedModel, call, finish, text
 from tests.support.waiting import HeldMethod, eventually, until
@@ -67,6 +67,7 @@ from turnstream.server.turns.requests import (
 )
 
 KEY = IdempotencyKey("k1", "the body")
+PAYMENTS = ((0, "_slowly"), (1, ""))
 
 
 @pytest.fixture
@@ -358,6 +359,24 @@ async def test_a_request_waits_for_no_approval_that_has_expired(
         await is_through(inside)
         assert await said(inside) == ["A", "B"]
     assert not tools.calls
+
+
+async def test_a_request_waits_for_an_approval_that_a_stopped_run_has_left_open(
+    tmp_path: Path,
+) -> None:
+    pays = [call('{"word": "rent"}', name=f"pay{n}", id=f"c{i}", index=i) for i, n in PAYMENTS]
+    model, tools = ScriptedModel.of([*pays, finish("tool_calls")]), GatedTools()
+    async with backend(tmp_path / "t.db", model, catalogue=tools.catalogue) as inside:
+        await inside.turn(message("A"))
+        run = await inside.start(approvals(("c0", True)))
+        await tools.begun("rent")
+        await inside.queue(message("B"))
+        await inside.runs.stop(key_of(), run.header.run_id)
+        await inside.runs.queue.sweep()
+        assert await waiting(inside) == ["B"]
+        await decide(inside, ("c0", False, None, None, "c0.2"), ("c1", False))
+        await is_through(inside)
+        assert await said(inside) == ["A", "B"]
 
 
 async def test_a_request_waits_for_an_open_question_beside_an_approval_that_has_expired(
