@@ -1,12 +1,16 @@
 """What schemathesis checks beside its own checks, of every answer."""
 
+import os
+import random
 import re
 from typing import Any
 
 import schemathesis
-from schemathesis import Case, CheckContext, Response
+from schemathesis import Case, CheckContext, HookContext, Response
 from schemathesis.checks import load_all_checks
 from schemathesis.specs.openapi.checks import negative_data_rejection, positive_data_acceptance
+
+from tests.fuzz.served import QUEUED_RUNS, QUEUED_THREAD
 
 load_all_checks()
 
@@ -33,6 +37,16 @@ OF_HISTORIES = {
 _FRAME = re.compile(rb'(id: [^\n]+\n)?data: (\{"type":"[^\n]+\}|\[DONE\])\n')
 _END = re.compile(rb'data: (\[DONE\]$|\{"type":"RUN_(FINISHED|ERROR)")')
 _NAMED_FRAME = re.compile(rb"(id: [^\n]+\n)?event: ([a-z]+)\ndata: [^\n]+\n")
+
+
+@schemathesis.hook
+def before_call(ctx: HookContext, case: Case[Any], kwargs: dict[str, Any]) -> None:
+    """Have half of the requests about a queue meet one of those that wait."""
+    del ctx, kwargs
+    runs = os.environ.get(QUEUED_RUNS, "").split()
+    if runs and "/queue" in case.operation.path and random.random() < 0.5:
+        names = {"thread_id": QUEUED_THREAD, "run_id": random.choice(runs)}
+        case.path_parameters |= {n: v for n, v in names.items() if n in case.path_parameters}
 
 
 @schemathesis.check

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.serving import PROJECT, Client, serving, settings
+from tests.support.waiting import eventually
 from turnstream.server.extensions.built_in import ServerSettings as Settings
 
 ROOM = {
@@ -29,6 +30,9 @@ OPTIONS = (
     *("--no-color", "--request-timeout", "20", "--warnings", "off"),
     *("--exclude-operation-id", ENDLESS),
 )
+QUEUED_THREAD = "queued"
+QUEUED_RUNS = "FUZZED_RUNS"
+"""The variable that names the runs which wait in this thread."""
 REPLACED = "positive_data_acceptance,negative_data_rejection"
 """Checks that have one of ours in their place."""
 
@@ -45,6 +49,8 @@ def in_thread(settings: Settings) -> Iterator[tuple[Client, asyncio.AbstractEven
 
     async def serve() -> None:
         async with serving(settings) as client:
+            if not settings.authenticates:
+                await fill_queue(client)
             held.append((client, asyncio.get_running_loop()))
             ready.set()
             await ends.wait()
@@ -58,6 +64,24 @@ def in_thread(settings: Settings) -> Iterator[tuple[Client, asyncio.AbstractEven
     finally:
         loop.call_soon_threadsafe(ends.set)
         thread.join()
+
+
+async def fill_queue(client: Client) -> None:
+    """A thread that waits for an answer, with messages that wait behind it: `checks.py` has
+    requests meet them."""
+    question = "Let me choose between red, green and blue"
+    for words in ("Write 40 words", question, *(f"Message {number}" for number in range(15))):
+        body = {"thread_id": QUEUED_THREAD, "message": words, "on_busy": "queue"}
+        answer = await client.http.post("/chat", json=body, headers={"Prefer": "respond-async"})
+        assert answer.status_code == 202, answer.text
+
+    async def asks() -> bool:
+        thread = await client.thread(QUEUED_THREAD)
+        return thread["run_state"] == "waiting" and len(thread["queue"]) == 15
+
+    await eventually(asks)
+    waits = (await client.thread(QUEUED_THREAD))["queue"]
+    os.environ[QUEUED_RUNS] = " ".join(one["run_id"] for one in waits)
 
 
 def schemathesis(url: str, folder: Path, command: str, arguments: Sequence[str] = ()) -> int:
