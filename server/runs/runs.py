@@ -23,7 +23,7 @@ from turnstream.server.runs.equipment import Equipment
 from turnstream.server.runs.hooks import RunHooks
 from turnstream.server.runs.lives import Lives, StreamLost
 from turnstream.server.runs.lost_chunks import told_so_far
-from turnstream.server.runs.other_workers import join
+from turnstream.server.runs.other_workers import OtherWorkers
 from turnstream.server.runs.queue import QueuedRun, RunQueue, may_wait, poster
 from turnstream.server.runs.reader import LoggedRun, RunReader
 from turnstream.server.runs.recovery import LostRuns
@@ -81,8 +81,11 @@ class Runs:
         lost_runs = LostRuns(store, graphs, self._hooks, settings.approval_seconds)
         self._capacity = Capacity(settings.max_live, settings.max_new_threads)
         forgetting = Forgetting(graphs, store, logs, self._retries, self._hooks)
-        self.others = join(workers, self._claims, forgetting, equipment.classifier, settings)
+        self.others: OtherWorkers | None = None
         """None: this process has the database to itself."""
+        if workers:
+            classifier = equipment.classifier
+            self.others = workers.join(workers, self._claims, forgetting, classifier, settings)
         self.reader = RunReader(graphs, store, logs, self._hooks.versions)
         self._busy = BusyThreads(self._claims, self.reader, store, self.others)
         self.deletions = Deletions(store, forgetting, self._busy.end)

@@ -6,7 +6,7 @@ of this. Importing this module imports no engine.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 from turnstream.graphs.stored import Ended
 from turnstream.server.storage.interfaces import LostRun
@@ -80,3 +80,6 @@ class Workers:
     inbox: Inbox
     logs: SharedLogs
     lease_seconds: float
+    join: Callable[..., Any]
+    """Makes the `OtherWorkers` of `turnstream.server.runs.other_workers` of these parts, the claims
+    of this process, what forgets its threads, a classifier and the settings of runs."""

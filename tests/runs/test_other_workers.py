@@ -605,7 +605,7 @@ async def test_what_a_worker_that_ends_cannot_settle_in_time_is_left_to_another(
     a, b, c = workers
     run = await a.start(message())
     a.lapse()
-    monkeypatch.setattr("turnstream.server.runs.other_workers.SETTLE_SECONDS", 0.1)
+    monkeypatch.setattr("turnstream.server.extensions.workers.other_workers.SETTLE_SECONDS", 0.1)
     held = HeldMethod(monkeypatch, b.store, "end_run")
     sweep = asyncio.create_task(b.sweep())
     await held.reached.wait()

@@ -22,6 +22,7 @@ from turnstream.graphs.result_view import own_result
 from turnstream.graphs.rights import UNENFORCED
 from turnstream.graphs.stored import Ended
 from turnstream.server.extensions.undo import UndoExtension, UndoSettings
+from turnstream.server.extensions.workers.other_workers import join
 from turnstream.server.extensions.workers.redis.opening import open_redis
 from turnstream.server.runs.checkpoints import Checkpoints
 from turnstream.server.runs.equipment import Equipment
@@ -267,7 +268,7 @@ async def several_workers(
             assert isinstance(saver, FencedCheckpointer)
             saver.fences = own
             leases = TableLeases(name, table)
-            workers = Workers(leases, shares.inbox, shares.logs, LEASE_SECONDS)
+            workers = Workers(leases, shares.inbox, shares.logs, LEASE_SECONDS, join)
             worker = assembled(saver, own, model, workers, catalogue, undo_seconds)
             stack.push_async_callback(worker.runs.close)
             made.append(worker)

@@ -57,10 +57,11 @@ async def _sharing(leases: Leases, options: StorageOptions) -> AsyncIterator[Wor
         yield None
         return
     with _needs_the_extra():
+        from turnstream.server.extensions.workers.other_workers import join
         from turnstream.server.extensions.workers.redis.opening import open_redis
     most = options.max_log_bytes
     async with open_redis(options.redis_url, leases.worker, max_bytes=most) as shares:
-        yield Workers(leases, shares.inbox, shares.logs, options.lease_seconds)
+        yield Workers(leases, shares.inbox, shares.logs, options.lease_seconds, join)
 
 
 @asynccontextmanager

@@ -4,8 +4,8 @@ import logging
 from contextlib import suppress
 from functools import partial
 
+from turnstream.server.extensions.workers.lost_logs import LostLogs
 from turnstream.server.runs.deletions import Forgetting
-from turnstream.server.runs.lost_logs import LostLogs
 from turnstream.server.runs.recovery import LostRuns
 from turnstream.server.runs.retries import Retries
 from turnstream.server.storage.interfaces import LeaseLost, LostRun, StorageError, ThreadStore
