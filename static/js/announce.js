@@ -1,7 +1,7 @@
 /** What a screen reader is told; the log itself is silent, or it would read every word twice. */
 
 import { isUndecided } from "./approvals.js";
-import { holdOf } from "./queue.js";
+import { isAsked } from "./thread-state.js";
 
 export class Announcer {
   #region;
@@ -26,7 +26,7 @@ export class Announcer {
   }
 }
 
-const isAsked = (message) => message?.parts.some(isUndecided);
+const isToApprove = (message) => message?.parts.some(isUndecided);
 
 function wordsOf({ run, messages, problem, interrupts }, said) {
   if (run?.attempt) return `Reconnecting, attempt ${run.attempt}`;
@@ -34,17 +34,17 @@ function wordsOf({ run, messages, problem, interrupts }, said) {
   if (problem && said) return "The reply failed";
   if (interrupts.length) return "Your answer is needed";
   const last = messages.at(-1);
-  if (isAsked(last)) return "Your approval is needed";
+  if (isToApprove(last)) return "Your approval is needed";
   if (!said) return null;
   if (last?.parts.some((part) => part.state === "pending")) return "Your answer is needed";
   if (last?.error) return "The reply failed";
   return last?.ended ? "Reply stopped" : "Reply complete";
 }
 
-/** What is said of the messages that are queued. */
+/** What is said of the messages that wait for the end of the run. */
 function queueWords(state) {
-  const count = state.outbox.filter(({ queued, isSending }) => queued && !isSending).length;
+  const count = state.queue.length;
   if (!count) return "";
   if (state.run) return count === 1 ? ". One message is queued" : `. ${count} messages are queued`;
-  return holdOf(state) ? ". What is queued waits" : "";
+  return isAsked(state) ? ". What is queued waits" : "";
 }

@@ -93,7 +93,14 @@ export async function forget(id) {
   return response.status === 202 ? (await response.json()).restorable_until : null;
 }
 export const restore = (id) => json("POST", `${path(id)}/restore`);
-export const stop = (id) => json("POST", `/chat/${encodeURIComponent(id)}/stop`, {});
+/** Another run, which has waited, may be live by now. */
+export const stop = (id, runId) =>
+  json("POST", `/chat/${encodeURIComponent(id)}/stop?run_id=${encodeURIComponent(runId)}`, {});
+/** `{queue, run_id}`: the messages that wait, and the thread's last run. */
+export const queue = (id) => json("GET", `${path(id)}/queue`);
+/** @param {{message?: Record<string, any>, place?: number}} change */
+export const changeQueued = (id, runId, change) => json("PATCH", queuedPath(id, runId), change);
+export const withdraw = (id, runId) => request("DELETE", queuedPath(id, runId));
 export const graphs = () => json("GET", "/graphs");
 /** Of `turnstream dev` alone: the graph, and a thread of it; `id` null: a new one. */
 export const inspected = (id, graph) =>
@@ -118,6 +125,12 @@ export const health = () => json("GET", "/health");
 export const startRun = (body, key, signal) =>
   request("POST", "/chat", body, { headers: { "Idempotency-Key": key }, signal });
 
+/** Start a run, or have it wait for its turn, and stream nothing: `{run_id, queue_place?}`. */
+export async function handIn(body, key) {
+  const headers = { "Idempotency-Key": key, Prefer: "respond-async" };
+  return (await request("POST", "/chat", body, { headers })).json();
+}
+
 /** Attach to a run after a cursor; null when there is nothing to stream. */
 export async function attach(id, cursor, signal) {
   const headers = { "Last-Event-ID": cursor };
@@ -127,6 +140,7 @@ export async function attach(id, cursor, signal) {
 }
 
 const path = (id) => `/threads/${encodeURIComponent(id)}`;
+const queuedPath = (id, runId) => `${path(id)}/queue/${encodeURIComponent(runId)}`;
 
 export async function json(method, url, body) {
   const response = await request(method, url, body);

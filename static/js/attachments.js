@@ -283,6 +283,12 @@ export class Attachments {
 }
 
 /** The images of a message, as parts of a body. */
+/** The images of a message that was sent, as the field has them. */
+export const imagesFrom = (parts) =>
+  parts
+    .filter(({ type }) => type === "image")
+    .map(({ image, alt = "" }) => ({ key: randomHex(16), alt, dataUrl: image }));
+
 export const imageParts = (images = []) =>
   images
     .filter(({ dataUrl }) => dataUrl)

@@ -7,7 +7,7 @@
 
 import { earlyOf, forgetEarly, keepEarly, takeEarly } from "./early-words.js";
 import { paragraphs } from "./format.js";
-import { changed, isFor, threadOf } from "./queue.js";
+import { changed, isFor, threadOf } from "./outbox.js";
 import { locks } from "./secure-context.js";
 
 const OWNER = "words-of";

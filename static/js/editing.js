@@ -9,7 +9,7 @@ const MOVED = "What you had typed in another message is in the field.";
 const GONE = "The message that you edit is gone. What you have typed is in the field.";
 
 export class Editing {
-  /** `{id, text, version, error?}`; null: none is. */
+  /** `{id, text, version, isQueued, error?}`; null: none is. */
   message = null;
   /** One of an earlier visit may stand further up than what is loaded. */
   #wasShown = false;
@@ -28,10 +28,11 @@ export class Editing {
   /** @param {string | null} id  null: what is edited is dropped */
   begin(id) {
     const { thread, composer, onChange } = this.page;
-    const { messages, version } = thread.state;
+    const { version } = thread.state;
     if (id !== null && this.#isKept(id)) return;
-    const message = messages.find((one) => one.id === id);
-    this.#is(id === null ? null : { id, text: textOf(message), version });
+    const message = this.#find(id);
+    const isQueued = this.page.thread.state.queue.includes(message);
+    this.#is(id === null ? null : { id, text: textOf(message), version, isQueued });
     onChange();
     if (id === null) composer.focus();
     else requestAnimationFrame(focusEditor);
@@ -39,9 +40,9 @@ export class Editing {
 
   /** An open edit stays. What was typed in one that is not shown is in the field. */
   #isKept(id) {
-    const { thread, composer, notice } = this.page;
+    const { composer, notice } = this.page;
     if (this.message === null) return false;
-    const shown = thread.state.messages.find((one) => one.id === this.message.id);
+    const shown = this.#find(this.message.id);
     const isTyped = this.message.text !== (shown && textOf(shown));
     if (shown && (this.message.id === id || isTyped)) {
       if (this.message.id !== id) notice.say(OPEN);
@@ -55,12 +56,23 @@ export class Editing {
     return false;
   }
 
+  /** A message of the thread, or one that waits on the server. */
+  #find(id) {
+    const { messages, queue } = this.page.thread.state;
+    return [...messages, ...queue].find((one) => one.id === id);
+  }
+
   type(text) {
     this.#is({ ...this.message, text });
   }
 
   send(id, text) {
     const { thread, composer, follower, onChange } = this.page;
+    const queued = thread.state.queue.find((one) => one.id === id);
+    if (queued) {
+      this.#save(queued, text);
+      return;
+    }
     if (thread.busy) {
       this.message = { ...this.message, error: BUSY };
       onChange();
@@ -71,6 +83,24 @@ export class Editing {
     follower.ask();
     composer.focus();
     thread.edit(id, text, version);
+  }
+
+  /** Its run may have begun by now: then the message is edited like the others of the thread. */
+  async #save(queued, text) {
+    const { thread, composer, onChange } = this.page;
+    const { id } = thread.state;
+    try {
+      await thread.queue.edit(queued, text);
+    } catch (error) {
+      if (thread.state.id === id && this.message?.id === queued.id)
+        this.message = { ...this.message, text, error: sentenceOf(error) };
+      onChange();
+      return;
+    }
+    if (thread.state.id !== id || this.message?.id !== queued.id) return;
+    this.#is(null);
+    onChange();
+    composer.focus();
   }
 
   /**
@@ -105,7 +135,10 @@ export class Editing {
       (!missing && (!messages.length || looksAt !== null))
     )
       return;
-    const isShown = messages.some(({ id }) => id === this.message.id);
+    const isShown = this.#find(this.message.id) !== undefined;
+    // Its run has begun: it is edited like the others of the thread.
+    if (this.message.isQueued && messages.some(({ id }) => id === this.message.id))
+      this.#is({ ...this.message, isQueued: false, version: thread.state.version });
     this.#wasShown ||= isShown;
     if (isShown || (!missing && hasEarlier && !this.#wasShown)) return;
     const { text, error } = this.message;

@@ -19,12 +19,14 @@ export function keyActions(page) {
       roving.focus();
     },
     onField: () => composer.focus(),
-    /** The message that was written last: one that is queued, or the last of the thread. */
+    /** The message that was written last: not sent yet, queued, or the last of the thread. */
     onEditLast() {
-      const { outbox, messages } = thread.state;
-      const queued = outbox.findLast((item) => item.queued && !item.isSending);
+      const { outbox, queue, messages } = thread.state;
+      const unsent = outbox.findLast((item) => !item.isSending);
+      const queued = queue.findLast(({ id }) => id !== null);
       const last = messages.findLast(({ role }) => role === "user");
-      if (queued) words.takeBack(queued);
+      if (unsent) words.takeBack(unsent);
+      else if (queued) editing.begin(queued.id);
       else if (last?.id && !thread.busy) editing.begin(last.id);
       else return false;
       return true;

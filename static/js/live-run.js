@@ -33,6 +33,7 @@ export class LiveRun {
    * @returns {{turn: Turn, signal: AbortSignal}}
    */
   begin() {
+    this.#thread.queue.leave();
     this.#reader = new AbortController();
     const turn = new Turn(this.#thread.state.messages.at(-1), performance.now());
     this.#thread.set({ problem: null, run: { id: null, attempt: 0 } });

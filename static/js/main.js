@@ -181,6 +181,7 @@ const thread = new ThreadStore({
     tell({ type: "run", id });
     if (id === thread.state.id) catchUp();
   },
+  onQueue: () => tell({ type: "queue", id: thread.state.id }),
   isKept: (item) => drafts.isKept(item),
   onWaits: () => composer.taken(),
   onNotLoaded: (error) => notice.say(sentenceOf(error)),
@@ -373,7 +374,7 @@ function noticeTitle() {
   if (before) tell({ type: "threads" });
 }
 
-/** Another tab may have gone on with this thread, and left what is queued. */
+/** Another tab may have gone on with this thread, and left what was not sent. */
 async function catchUp() {
   isBehind = thread.busy;
   if (!thread.busy && thread.state.id !== null) await thread.refresh();
@@ -382,6 +383,7 @@ async function catchUp() {
 
 /** Another tab of this browser has done something. */
 onWord(({ type, id, waiting }) => {
+  if (type === "queue" && id === thread.state.id) thread.queue.look();
   if (!["run", "threads", "gone"].includes(type)) return;
   list.refresh();
   search.refresh();

@@ -101,7 +101,13 @@ const left = (count) =>
     ? "The message that follows stays with this version."
     : `The ${count} messages that follow stay with this version.`;
 
-function editor(message, { text, error }, dropped, actions) {
+/**
+ * The form of a message that is edited; `word`: what its button says.
+ *
+ * @param {Record<string, any>} message @param {Record<string, any>} editing  `{text, error?}`
+ * @param {number} dropped @param {any} actions
+ */
+export function editor(message, { text, error }, dropped, actions, word = "Send") {
   const submit = (event) => {
     event.preventDefault();
     const edited = String(new FormData(event.currentTarget).get("text")).trim();
@@ -142,7 +148,7 @@ function editor(message, { text, error }, dropped, actions) {
       <div class="editor-bar">
         <span class="muted">${dropped ? left(dropped) : nothing}</span>
         <button type="button" class="quiet" @click=${() => actions.onEdit(null)}>Cancel</button>
-        <button type="submit" class="primary">Send</button>
+        <button type="submit" class="primary">${word}</button>
       </div>
     </form>
   `;

@@ -1,78 +1,110 @@
-/** Messages that wait to be sent, behind those of the thread. */
+/** Messages behind those of the thread: those that wait on the server, and those not sent yet. */
 
 import { html, nothing } from "../vendor/lit-html/lit-html.js";
 import { repeat } from "../vendor/lit-html/directives/repeat.js";
 import { imageParts, imagesView } from "./attachments.js";
 import { withDates } from "./dates.js";
 import { icons } from "./icons.js";
-import { isWhole } from "./outbox.js";
-import { holdOf } from "./queue.js";
+import { editor } from "./message-view.js";
+import { isHeld, isWhole } from "./outbox.js";
+import { imagesOf, textOf } from "./parts.js";
+import { isAsked } from "./thread-state.js";
+
+const ANSWER_FIRST = "Waits: your answer comes first";
+const NO_IMAGES = "Waits: its images are not in this tab";
 
 /**
- * @param {Record<string, any>[]} items  see `outbox.js`, `queue.js`
  * @param {any} state  of the thread store
- * @param {{onWithdraw, onDiscard, onSendNow}} actions
+ * @param {Record<string, any> | null} editing  `{id, text, error?}` of a message that is edited
+ * @param {any} actions  `onEdit`, `onEditInput`, `onEdited`, and what the buttons do
  */
-export function outboxView(items, state, actions) {
-  const first = items.find(({ queued }) => queued);
-  const hold = holdOf(state) ?? (first && !isWhole(first) ? "images" : null);
-  const why = state.run ? "Sent when the reply is complete" : WHY[hold];
-  return repeat(
-    items,
+export const outboxView = (state, editing, actions) => html`
+  ${repeat(
+    state.queue,
+    ({ runId }) => runId,
+    (message, index) =>
+      editing !== null && message.id === editing.id
+        ? editor(message, editing, 0, actions, "Save")
+        : queued(message, index === 0, state, actions),
+  )}
+  ${repeat(
+    unsentOf(state),
     ({ id }) => id,
-    (item) =>
-      item.queued
-        ? inQueue(item, item === first ? why : undefined, state, actions)
-        : unsent(item, actions),
-  );
-}
+    (item) => (state.run && !state.problem ? behind(item, actions) : unsent(item, state, actions)),
+  )}
+`;
 
-/** By `holdOf`, or why this tab does not send it. */
-const WHY = {
-  images: "Waits: its images are not in this tab",
-  asked: "Waits: your answer comes first",
-  failed: "Waits: the reply failed",
-  stopped: "Waits: the reply was stopped",
-  interrupted: "Waits: the reply was interrupted",
-  problem: "Waits: not sent yet",
-};
+/** A message that is to begin a run stands in the thread while it is on its way. */
+export const unsentOf = ({ outbox, run }) =>
+  outbox.filter(({ isSending }) => !isSending || (run && run.id !== null));
 
-const bubble = ({ text, images }) => html`
+const bubble = (text, images) => html`
   <div class="bubble">
-    ${imagesView(imageParts(images))}
-    ${text ? html`<p class="said">${withDates(text)}</p>` : nothing}
+    ${imagesView(images)} ${text ? html`<p class="said">${withDates(text)}</p>` : nothing}
   </div>
 `;
 
-const unsent = (item, actions) => html`
-  <article class="message user unsent" aria-label="You">
-    ${bubble(item)}
-    <div class="actions">
-      <span class="mark">${icons.warning} Not sent yet</span>
-      <button type="button" class="quiet" @click=${() => actions.onWithdraw(item)}>
-        Take back
-      </button>
+const waits = (mark, why) =>
+  html`<span class="mark"
+    >${mark}${why ? html`<span class="queue-why">${why}</span>` : nothing}</span
+  >`;
+
+const button = (name, act, title = "") =>
+  html`<button type="button" class="quiet" title=${title || nothing} @click=${act}>
+    ${name}
+  </button>`;
+
+function unsent(item, state, actions) {
+  const held = isHeld(state, item);
+  const why = isWhole(item) ? (held ? ANSWER_FIRST : "") : NO_IMAGES;
+  return html`
+    <article class="message user unsent" aria-label="You">
+      ${bubble(item.text, imageParts(item.images))}
+      <div class="actions queue-bar">
+        ${waits(html`${icons.warning} Not sent yet`, why)}
+        ${held ? button("Send", () => actions.onSendHeld(item)) : nothing}
+        ${button("Take back", () => actions.onTakeBack(item))}
+      </div>
+    </article>
+  `;
+}
+
+/** The server is about to get it, or gets the message before it. */
+const behind = (item, actions) => html`
+  <article class="message user unsent queued" aria-label="Queued message">
+    ${bubble(item.text, imageParts(item.images))}
+    <div class="actions queue-bar">
+      ${waits(html`${icons.clock} Sending`, "")}
+      ${item.isSending ? nothing : button("Take back", () => actions.onTakeBack(item))}
     </div>
   </article>
 `;
 
-const inQueue = (item, why, { run }, actions) => html`
-  <article class="message user unsent queued" aria-label="Queued message">
-    ${bubble(item)}
-    <div class="actions queue-bar">
-      <span class="mark"
-        >${icons.clock} Queued${why ? html`<span class="queue-why">${why}</span>` : nothing}</span
-      >
-      <button
-        type="button"
-        class="quiet"
-        title=${run ? "Stops the reply" : nothing}
-        @click=${() => actions.onSendNow(item)}
-      >
-        ${run ? "Stop and send" : "Send"}
-      </button>
-      <button type="button" class="quiet" @click=${() => actions.onWithdraw(item)}>Edit</button>
-      <button type="button" class="quiet" @click=${() => actions.onDiscard(item)}>Withdraw</button>
-    </div>
-  </article>
-`;
+function queued(message, isNext, state, actions) {
+  const { problem, id } = message;
+  const text = id === null ? "An answer" : textOf(message);
+  const why = problem?.message ?? (isNext ? reason(state) : "");
+  const mark = problem ? html`${icons.warning} Not begun` : html`${icons.clock} Queued`;
+  return html`
+    <article class="message user unsent queued" aria-label="Queued message">
+      ${bubble(text, imagesOf(message))}
+      <div class="actions queue-bar">
+        ${waits(mark, why)} ${id === null ? nothing : send(message, state, actions)}
+        ${id === null ? nothing : button("Edit", () => actions.onEdit(id))}
+        ${button("Withdraw", () => actions.onWithdraw(message))}
+      </div>
+    </article>
+  `;
+}
+
+function reason(state) {
+  if (state.run) return "Sent when the reply is complete";
+  return isAsked(state) ? ANSWER_FIRST : "";
+}
+
+function send(message, state, actions) {
+  if (message.problem) return button("Try again", () => actions.onAgain(message));
+  const now = () => actions.onSendNow(message);
+  if (state.run) return button("Stop and send", now, "Stops the reply");
+  return isAsked(state) ? button("Send", now) : nothing;
+}

@@ -1,10 +1,15 @@
 /**
- * Messages that wait to be sent. Each has an id of its own from the beginning: sent twice, it is in
- * the thread once.
+ * Messages that the server does not have yet. Each has an id and a key of its own from the
+ * beginning: sent twice, it is in the thread once. What the server has taken while a run is live
+ * waits there: see `queue.js`.
  */
 
 import { imageParts } from "./attachments.js";
-import { randomHex } from "./secure-context.js";
+import { locks, randomHex } from "./secure-context.js";
+import { isAsked } from "./thread-state.js";
+
+export const threadOf = ({ body }) => body.thread_id;
+export const isFor = (id) => (item) => threadOf(item) === id;
 
 /**
  * @param {string} text
@@ -20,7 +25,8 @@ export function newItem(text, threadId, before, { graph, ...further } = {}, imag
     threadId === null ? placeOfNew(before, graph) : { thread_id: threadId, must_exist: true };
   const id = `msg_${randomHex(16)}`;
   const message = { id, parts: text ? [{ type: "text", text }] : [] };
-  return { id, text, images, key: randomHex(32), body: { ...where, message, ...further } };
+  const body = { ...where, message, on_busy: "queue", ...further };
+  return { id, text, images, key: randomHex(32), body };
 }
 
 /** A thread belongs to the graph that its first message names. */
@@ -58,4 +64,46 @@ export function marked(items, item, isSending) {
   return items.some(({ id }) => id === item.id)
     ? items.map((one) => (one.id === item.id ? changed : one))
     : [changed, ...items];
+}
+
+/** Its author has seen the last run to its end, unless one is live. */
+export const seenIn = ({ run, loading, version }, item) => ({
+  ...item,
+  seen: run || loading ? null : version,
+});
+
+/** A message that is older than a question does not close it: the answer comes first. */
+export const isHeld = (state, item) => !state.run && isAsked(state) && item.seen !== state.version;
+
+const inTab = (item) =>
+  item && { images: item.images, isSending: item.isSending, stops: item.stops };
+
+/** What was changed in a list of messages, made in another: by another tab, or in the storage. */
+export function changed(items, before, after) {
+  const [old, now, known] = [before, after, items].map(
+    (list) => new Map(list.map((item) => [item.id, item])),
+  );
+  const own = after.filter(({ id }) => known.has(id) || !old.has(id));
+  const others = items.filter(({ id }) => !now.has(id) && !old.has(id));
+  // What is stored has no images.
+  const shown = (item) => ({ ...item, ...inTab(known.get(item.id)) });
+  return [...own.map(shown), ...others];
+}
+
+/**
+ * Send what waits in a thread when nobody else does, here or in another tab.
+ *
+ * @param {string} id  of the thread
+ * @param {(done: () => void) => Promise | undefined} send  has others wait until it calls `done`,
+ *   or is over
+ */
+export async function alone(id, send) {
+  let sent;
+  await locks.request(`outbox:${id}`, {}, async () => {
+    await new Promise((resolve) => {
+      const done = () => resolve(null);
+      sent = Promise.resolve(send(done)).finally(done);
+    });
+  });
+  await sent;
 }

@@ -9,8 +9,8 @@ import { withVersions } from "./versions.js";
 export class Posts {
   #thread;
   /**
-   * By the id of a thread: `{controller, stops}` of a post that the server has not answered yet,
-   * the latest last.
+   * By the id of a thread: `{controller, stops, runId}` of a post that the server has not answered
+   * yet, the latest last.
    */
   #open = new Map();
 
@@ -43,29 +43,41 @@ export class Posts {
     const { run, listeners } = this.#thread;
     const { turn, signal } = run.begin();
     listeners.onRequest(body);
-    const open = { controller: new AbortController(), stops: false };
+    const open = { controller: new AbortController(), stops: false, runId: null };
     this.#open.delete(body.thread_id);
     this.#open.set(body.thread_id, open);
     const response = await api.startRun(body, key, open.controller.signal).catch((error) => {
       if (!signal.aborted) this.#refused(error, how, again);
     });
     if (this.#open.get(body.thread_id) === open) this.#open.delete(body.thread_id);
+    open.runId = response?.headers.get("X-Run-Id") ?? null;
     const isTaken = response && !signal.aborted;
     const { looksAt, version } = this.#thread.state;
     const follows = response?.headers.get("X-Previous-Run-Id") ?? version;
     const isElsewhere = (body.version ?? null) !== looksAt || follows !== version;
-    if (isTaken) this.#taken(response.headers, turn, how);
+    const isQueued = Boolean(response?.headers.has("X-Queue-Place"));
+    if (isTaken && isQueued) this.#queued(open, response.headers, how);
+    else if (isTaken) this.#taken(response.headers, turn, how);
     else if (response) this.#takenLate(open, body.thread_id, how);
     how.onAnswered?.();
-    if (!isTaken) return;
+    if (!isTaken || isQueued) return;
     signal.addEventListener("abort", () => open.controller.abort());
     await run.follow(turn, { response, isElsewhere });
   }
 
-  /** Nobody here reads the run. */
-  #takenLate({ controller, stops }, threadId, how) {
+  /** Another reader's run is live, or another message begins before this one. */
+  #queued({ controller }, headers, how) {
+    const thread = this.#thread;
     controller.abort();
-    if (stops) api.stop(threadId).catch(() => {});
+    thread.run.refused();
+    thread.set({ messages: restored(how.before, thread.state.messages) });
+    thread.sender.queued(how.item, headers.get("X-Run-Id"));
+  }
+
+  /** Nobody here reads the run. */
+  #takenLate({ controller, stops, runId }, threadId, how) {
+    controller.abort();
+    if (stops) api.stop(threadId, runId).catch(() => {});
     how.onTakenLate?.();
     this.#thread.listeners.onTakenLate(threadId);
   }
@@ -114,7 +126,7 @@ export class Posts {
     thread.run.show(turn);
     thread.listeners.onStarted(id, isNew, headers.get("X-Previous-Run-Id"));
     if (learns) this.#learnVersions(turn);
-    thread.sender.begun(how.item, run.id, isNew);
+    thread.sender.begun(how.item, isNew);
     if (run.stopping) thread.stop();
   }
 

@@ -1,101 +1,121 @@
 /**
- * Messages that are written while a reply streams, and wait for its end. They go one by one, each
- * when the run before it has ended well. What is sent at once goes before them.
+ * Messages that wait on the server for the end of a run: what it says of them, for every tab and
+ * reader, and how they are changed. Each has the id of the run that it gets.
  */
 
-import { locks } from "./secure-context.js";
-import { isAsked } from "./thread-state.js";
+import * as api from "./api.js";
+import { imagesOf, partsOf } from "./parts.js";
+import { runBegins } from "./run-stream.js";
 
-export const threadOf = ({ body }) => body.thread_id;
-export const isFor = (id) => (item) => threadOf(item) === id;
+const AGAIN_MS = 1000;
+const MAX_AGAIN_MS = 15_000;
 
-/** First what is to be sent as soon as that is possible, then what is queued. */
-export const ordered = (items) => [
-  ...items.filter(({ queued }) => !queued),
-  ...items.filter(({ queued }) => queued),
-];
+/** @param {Record<string, any>[]} [told]  by the server; a request may have no message */
+export const queueOf = (told = []) =>
+  told.map(({ run_id: runId, message, problem = null }) => ({
+    runId,
+    problem,
+    id: message?.id ?? null,
+    parts: message ? partsOf(message) : [],
+  }));
 
-/**
- * @param {string | null} after  id of the run whose reply its author has seen; null: it is not
- *   known yet
- */
-export const queued = (item, after) => ({ ...item, queued: true, after });
+export class Queue {
+  #thread;
+  /** Aborted when nobody here waits for the next run any more. */
+  #watching = null;
+  /** The run that was waited for last, and when it is waited for again. */
+  #last = { runId: null, againMs: 0 };
 
-export const atOnce = ({ queued: _, ...item }) => item;
+  /** @param {import("./thread-store.js").ThreadStore} thread */
+  constructor(thread) {
+    this.#thread = thread;
+  }
 
-/** Its author has seen the last run to its end, unless one is live. */
-export const seenIn = ({ run, loading, version }, item) => ({
-  ...item,
-  seen: run || loading ? null : version,
-});
+  /** The server has taken a message, which waits. */
+  add(message) {
+    const { queue } = this.#thread.state;
+    if (!queue.some(({ runId }) => runId === message.runId)) this.#is([...queue, message]);
+    this.#thread.listeners.onQueue();
+  }
 
-/** What was written before is queued. */
-export const unseen = (items, { version }) =>
-  ordered(
-    items.map((item) => (item.queued || item.seen === version ? item : queued(item, version))),
-  );
+  /**
+   * Ask what waits, and go on with the thread if it has another run by now: a message that has
+   * waited, or another reader's.
+   */
+  async look() {
+    const { id } = this.#thread.state;
+    if (id === null) return;
+    const told = await api.queue(id).catch(() => null);
+    const { state, busy } = this.#thread;
+    if (told === null || state.id !== id) return;
+    if (!busy && told.run_id !== state.version) await this.#thread.refresh();
+    else {
+      this.#is(queueOf(told.queue));
+      this.watch();
+    }
+  }
 
-/** Their author has begun another run before them. */
-export const following = (items, runId) =>
-  items.map((item) => (item.queued ? queued(item, runId) : item));
+  /** Show the next run as soon as it begins: nothing is live, and it may begin at any moment. */
+  async watch() {
+    this.leave();
+    const { id, run, queue } = this.#thread.state;
+    const next = queue.find(({ problem }) => !problem);
+    if (run || !next) return;
+    this.#watching = new AbortController();
+    const { signal } = this.#watching;
+    const { runId, againMs } = this.#last;
+    const isAgain = runId === next.runId;
+    this.#last = {
+      runId: next.runId,
+      againMs: isAgain ? Math.min(againMs * 2, MAX_AGAIN_MS) : AGAIN_MS,
+    };
+    await runBegins(id, next.runId, signal, isAgain ? againMs : 0);
+    if (!signal.aborted) await this.look();
+  }
 
-/**
- * A queued message is for the thread that its author saw. What was sent once is sent again as it
- * was.
- */
-export const basedOn = (item) =>
-  item.queued && item.after && !item.body.based_on
-    ? { ...item, body: { ...item.body, based_on: item.after } }
-    : item;
+  /** Nobody here waits for the next run. */
+  leave() {
+    this.#watching?.abort();
+    this.#watching = null;
+  }
 
-const inTab = (item) => item && { images: item.images, isSending: item.isSending };
+  /** Other words, in their place. Throws a Problem. */
+  async edit(message, text) {
+    const parts = [...imagesOf(message), ...(text ? [{ type: "text", text }] : [])];
+    await this.#change(message, { message: { parts } });
+  }
 
-/** What was changed in a list of messages, made in another: by another tab, or in the storage. */
-export function changed(items, before, after) {
-  const [old, now, known] = [before, after, items].map(
-    (list) => new Map(list.map((item) => [item.id, item])),
-  );
-  const own = after.filter(({ id }) => known.has(id) || !old.has(id));
-  const others = items.filter(({ id }) => !now.has(id) && !old.has(id));
-  // What is stored has no images.
-  const shown = (item) => ({ ...item, ...inTab(known.get(item.id)) });
-  return ordered([...own.map(shown), ...others]);
-}
+  /** Try a message again that could not begin. Throws a Problem. */
+  async again({ runId, parts }) {
+    await this.#change({ runId }, { message: { parts } });
+  }
 
-/** Why the messages that are queued wait though no run is live; null: they go. */
-export function holdOf(state) {
-  const { run, problem, messages, runState } = state;
-  if (run) return null;
-  const last = messages.at(-1);
-  if (isAsked(state)) return "asked";
-  if (last?.error || runState === "failed") return "failed";
-  if (last?.ended || runState === "stopped") return "stopped";
-  if (runState === "interrupted" || last?.role === "user") return "interrupted";
-  if (runState === "waiting") return "asked";
-  return problem ? "problem" : null;
-}
+  /** Have a message begin before the others. Throws a Problem. */
+  async first(message) {
+    if (this.#thread.state.queue[0]?.runId !== message.runId)
+      await this.#change(message, { place: 1 });
+  }
 
-/** By the id of a thread: the last sending from this tab, until it has others wait no more. */
-const held = new Map();
+  /** Its run does not begin. Throws a Problem. */
+  async withdraw({ runId }) {
+    await this.#changed(api.withdraw(this.#thread.state.id, runId));
+  }
 
-/**
- * Send what waits in a thread unless another tab is about to.
- *
- * @param {string} id  of the thread
- * @param {(done: () => void) => Promise | undefined} send  has others wait until it calls `done`,
- *   or is over
- */
-export async function alone(id, send) {
-  await held.get(id);
-  let sent;
-  const hold = locks.request(`outbox:${id}`, { ifAvailable: true }, async (lock) => {
-    if (!lock) return;
-    held.set(id, hold);
-    await new Promise((resolve) => {
-      const done = () => resolve(null);
-      sent = Promise.resolve(send(done)).finally(done);
-    });
-  });
-  await hold;
-  await sent;
+  #change({ runId }, change) {
+    return this.#changed(api.changeQueued(this.#thread.state.id, runId, change));
+  }
+
+  /** What is shown then is what the server has, also if it has refused. */
+  async #changed(answer) {
+    try {
+      await answer;
+    } finally {
+      await this.look();
+      this.#thread.listeners.onQueue();
+    }
+  }
+
+  #is(queue) {
+    this.#thread.set({ queue });
+  }
 }

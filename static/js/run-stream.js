@@ -48,6 +48,46 @@ export async function readRun(run) {
   }
 }
 
+/**
+ * Wait until a run begins that waits for its turn, or is known not to begin.
+ *
+ * @param {AbortSignal} signal
+ * @param {number} firstMs  to wait before the server is asked
+ */
+export async function runBegins(threadId, runId, signal, firstMs) {
+  let again = firstMs;
+  try {
+    for (const delay of [...DELAYS_MS, null]) {
+      if (again) await pause(again, signal);
+      const response = await api.attach(threadId, `${runId}:0`, signal).catch((error) => {
+        if (signal.aborted || !error.isTransient) throw error;
+      });
+      if (response === null || (response && (await hasEvent(response, signal)))) return;
+      again = delay;
+    }
+  } catch {
+    // Who waited is told by the signal, or asks what has become of the run.
+  }
+}
+
+/** false: the connection has dropped before. */
+async function hasEvent(response, signal) {
+  const reader = response.body.getReader();
+  const cutter = new EventCutter();
+  try {
+    for (;;) {
+      const { done, value } = await inTime(reader.read());
+      if (done) return false;
+      if (cutter.push(value).length) return true;
+    }
+  } catch (error) {
+    if (signal.aborted) throw error;
+    return false;
+  } finally {
+    reader.cancel().catch(() => {});
+  }
+}
+
 class Reading {
   constructor(run) {
     this.run = run;

@@ -1,24 +1,25 @@
 /**
- * Sends messages, and keeps those that wait to be sent: see `outbox.js` and `queue.js` for what
- * they are.
+ * Sends messages, and keeps those that the server does not have yet (`outbox.js`). While a run is
+ * live the server has them wait for its end (`queue.js`).
  */
 
-import { imageParts } from "./attachments.js";
+import * as api from "./api.js";
+import { imageParts, imagesFrom } from "./attachments.js";
 import { newAnswer, newQuestion } from "./messages.js";
-import { bodyOf, isWhole, marked, newItem, notSaid, without } from "./outbox.js";
 import {
   alone,
-  atOnce,
-  basedOn,
+  bodyOf,
   changed,
-  following,
-  holdOf,
   isFor,
-  ordered,
-  queued,
+  isHeld,
+  isWhole,
+  marked,
+  newItem,
+  notSaid,
   seenIn,
-  unseen,
-} from "./queue.js";
+  without,
+} from "./outbox.js";
+import { textOf } from "./parts.js";
 import { isOutdated, placeOf } from "./thread-state.js";
 
 const RETRY_MS = 10_000;
@@ -40,90 +41,149 @@ export class Sender {
   }
 
   /**
-   * A message goes behind those that wait to be sent. While a run is live it is queued.
+   * A message goes behind those that wait to be sent. While a run is live it waits on the server.
    *
    * @param {string} text
    * @param {Record<string, any>[]} [images]  see `attachments.js`
-   * @param {{stops?: boolean}} [how]  it stops the live run instead
+   * @param {{stops?: boolean}} [how]  it begins before all others, and stops the live run
    */
   send(text, images = [], { stops = false } = {}) {
     const { state, named, graph, listeners } = this.#thread;
     const { id, outbox, run, loading } = state;
-    const isNext = outbox.every((one) => one.queued);
+    const isNext = !outbox.length && !run;
     const before = run && this.#posted ? this.#posted : outbox.at(-1);
     const further = { ...named, graph, ...(isNext ? placeOf(state) : {}) };
     const item = seenIn(state, newItem(text, id, before, further, images));
-    if (run) return this.#queue(item, stops);
     // What is sent while a thread is loaded stands behind its messages.
     if (isNext && !loading) return this.#deliver(item);
-    this.#keep(ordered([...outbox, item]));
-    if (loading) listeners.onWaits();
+    const isAhead = stops && run;
+    this.#keep(isAhead ? [{ ...item, stops }, ...outbox] : [...outbox, item]);
+    if (run || loading) listeners.onWaits();
     return this.flush();
   }
 
-  #queue(item, stops) {
-    const thread = this.#thread;
-    const { outbox, run } = thread.state;
-    this.#keep(ordered([...outbox, stops ? item : queued(item, run.id)]));
-    thread.listeners.onWaits();
-    return stops ? thread.stop() : undefined;
+  /** A message that waits on the server begins now; a live run is stopped for it. */
+  async sendNow(message) {
+    const { queue, busy, state, listeners } = this.#thread;
+    if (busy) {
+      await this.#stopFor(message, state.run.id);
+      return;
+    }
+    const [text, images] = [textOf(message), imagesFrom(message.parts)];
+    try {
+      await queue.withdraw(message);
+    } catch (error) {
+      // It may have been withdrawn.
+      if (error.isTransient) listeners.onRefused(text, images, error);
+      throw error;
+    }
+    await this.send(text, images);
   }
 
-  /** A queued message goes next; a live run is stopped for it. */
-  sendNow({ id }) {
-    const thread = this.#thread;
-    const { state } = thread;
-    this.#keep(
-      ordered(state.outbox.map((item) => (item.id === id ? seenIn(state, atOnce(item)) : item))),
-    );
-    return thread.busy ? thread.stop() : this.flush();
+  /** A message that waits on the server begins first, and for it a live run is stopped. */
+  async #stopFor(message, liveId) {
+    await this.#thread.queue.first(message);
+    if (this.#thread.state.run?.id === liveId) await this.#thread.stop();
   }
 
-  /** Do not send a message that waits. */
+  /** Do not send a message that waits to be sent. */
   withdraw(item) {
     const { state, busy, posts } = this.#thread;
     if (!busy) posts.abandon(item.body.thread_id);
     this.#keep(without(state.outbox, item.id));
   }
 
-  /**
-   * Send the first of the messages that wait, unless a run is live; its end sends the next. A
-   * queued one waits until nothing holds it. What is older than a question is queued.
-   */
-  flush() {
+  /** The author of a message that is held has seen the question, which it closes. */
+  sendHeld({ id }) {
     const { state } = this.#thread;
-    const { id, outbox } = state;
-    if (holdOf(state) === "asked") this.#keep(unseen(outbox, state));
+    this.#keep(state.outbox.map((item) => (item.id === id ? seenIn(state, item) : item)));
+    return this.flush();
+  }
+
+  /** Send the first of the messages that the server does not have. */
+  flush() {
+    const { id } = this.#thread.state;
     const first = () => (this.#thread.state.id === id ? this.#sendable : undefined);
     if (!first()) return undefined;
     // Tabs with a new thread each do not wait for one another.
     const threadId = first().body.thread_id;
     this.#thread.posts.abandon(threadId);
     return alone(threadId, (done) => {
+      this.#leaveTaken();
       const item = first();
-      return item && this.#thread.listeners.isKept(item) ? this.#deliver(item, done) : undefined;
+      if (!item) return undefined;
+      return this.#thread.busy ? this.#handIn(item) : this.#deliver(item, done);
     });
   }
 
+  /** Another tab has sent it, or taken it back, and word of that has not come yet. */
+  #leaveTaken() {
+    const { outbox } = this.#thread.state;
+    const left = outbox.filter((item) => this.#thread.listeners.isKept(item));
+    if (left.length < outbox.length) this.#thread.set({ outbox: left });
+  }
+
   get #sendable() {
-    const { state, busy } = this.#thread;
-    const { outbox, loading, missing, looksAt } = state;
-    if (busy || loading || missing) return undefined;
-    // Another one would stand at the wrong place.
-    if (looksAt !== null && outbox[0]?.body.version !== looksAt) return undefined;
+    const { state } = this.#thread;
+    const { run, outbox, loading, missing, looksAt } = state;
+    // What is on its way comes before.
+    if (run?.id === null || loading || missing) return undefined;
     const [first] = outbox;
-    return first && isWhole(first) && !(first.queued && holdOf(state)) ? first : undefined;
+    // Another one would stand at the wrong place.
+    if (looksAt !== null && first?.body.version !== looksAt) return undefined;
+    return first && isWhole(first) && !isHeld(state, first) ? first : undefined;
+  }
+
+  /** Leave a message to the server, which has it wait for the end of the live run. */
+  async #handIn(item) {
+    const thread = this.#thread;
+    const { run, outbox } = thread.state;
+    const threadId = item.body.thread_id;
+    const isHere = () => thread.state.id === threadId;
+    thread.set({ outbox: marked(outbox, item, true) });
+    const body = bodyOf(item);
+    thread.listeners.onRequest(body);
+    let taken;
+    try {
+      taken = await api.handIn(body, item.key);
+    } catch (error) {
+      if (!isHere()) return;
+      if (error.code === "thread_not_found") this.gone(item);
+      else this.#refused(error, item, thread.state.messages);
+      return;
+    }
+    if (isHere()) this.#handedIn(item, taken, run.id);
+    else thread.listeners.onOutbox(threadId, [], [item]);
+  }
+
+  #handedIn(item, { run_id: runId, queue_place: place }, liveId) {
+    const thread = this.#thread;
+    if (place) this.queued(item, runId);
+    else {
+      this.#keep(without(thread.state.outbox, item.id));
+      if (!thread.busy) thread.queue.look();
+    }
+    this.flush();
+    if (place && item.stops)
+      this.#stopFor({ runId }, liveId).catch((error) => thread.fail(error, null));
+  }
+
+  /** The server has a message, which waits there under the id of its run. */
+  queued(item, runId) {
+    const thread = this.#thread;
+    this.#sending = null;
+    this.#retryMs = RETRY_MS;
+    const { parts } = newQuestion(item.text, imageParts(item.images));
+    thread.queue.add({ runId, id: item.id, parts, problem: null });
+    this.#keep(without(thread.state.outbox, item.id));
+    thread.listeners.onWaits();
+    if (!thread.busy) thread.queue.look();
   }
 
   /** @param {() => void} [onAnswered]  the server has taken the message, or has not */
-  #deliver(waiting, onAnswered) {
+  #deliver(item, onAnswered) {
     const { state, posts } = this.#thread;
-    const item = basedOn(waiting);
-    if (state.outbox.includes(waiting)) {
-      const outbox = state.outbox.map((one) => (one === waiting ? item : one));
-      if (item !== waiting) this.#keep(outbox);
-      this.#thread.set({ outbox: marked(outbox, item, true) });
-    }
+    if (state.outbox.includes(item)) this.#thread.set({ outbox: marked(state.outbox, item, true) });
     this.#posted = this.#sending = item;
     const before = state.messages;
     this.#thread.set({
@@ -142,14 +202,14 @@ export class Sender {
   }
 
   /** A run has begun, perhaps with a message that waited: it is not to be sent again. */
-  begun(item, runId, isNew) {
+  begun(item, isNew) {
     const { outbox } = this.#thread.state;
     this.#sending = null;
     this.#retryMs = RETRY_MS;
     // What other tabs have for a new thread of theirs waits on.
     const own = isNew ? outbox.filter(isFor(item.body.thread_id)) : outbox;
-    if (isNew || outbox.length)
-      this.#keep(following(without(own, item?.id), runId), isNew ? [item, ...own] : outbox);
+    if (isNew || outbox.length) this.#keep(without(own, item?.id), isNew ? [item, ...own] : outbox);
+    this.flush();
   }
 
   /** It is in the thread that was left, and waits there no more. */
@@ -167,7 +227,7 @@ export class Sender {
     this.#sending = null;
     thread.set({ messages });
     if (error.isTransient || isBusy) {
-      this.#keep(ordered(marked(outbox, item, false)));
+      this.#keep(marked(outbox, item, false));
       thread.listeners.onWaits();
       if (isBusy) thread.reload();
       else thread.fail(error, () => this.flush());
@@ -178,7 +238,8 @@ export class Sender {
     if (error.code === "message_exists") thread.listeners.onWaits();
     else {
       thread.listeners.onRefused(item.text, item.images, error);
-      thread.fail(error, null);
+      if (thread.busy) thread.listeners.onNotLoaded(error);
+      else thread.fail(error, null);
     }
     if (isOutdated(error)) thread.refresh();
   }
@@ -213,8 +274,8 @@ export class Sender {
 
   /** The thread was loaded: what is in it was sent. */
   loaded() {
-    const { outbox, messages } = this.#thread.state;
-    const left = notSaid(outbox, messages);
+    const { outbox, messages, queue } = this.#thread.state;
+    const left = notSaid(outbox, [...messages, ...queue]);
     if (left.length < outbox.length) this.#keep(left);
   }
 
@@ -254,10 +315,14 @@ export class Sender {
   gone(own) {
     const { state, listeners } = this.#thread;
     const isAmong = state.outbox.some(({ id }) => id === own?.id);
-    const words = own && !isAmong ? [...state.outbox, own] : state.outbox;
+    const queued = state.queue.map((message) => ({
+      text: textOf(message),
+      images: imagesFrom(message.parts),
+    }));
+    const words = [...queued, ...state.outbox, ...(own && !isAmong ? [own] : [])];
     this.#sending = null;
     if (state.outbox.length) this.#keep([]);
-    this.#thread.set({ messages: [], interrupts: [], missing: true });
+    this.#thread.set({ messages: [], interrupts: [], queue: [], missing: true });
     for (const { text, images } of words.toReversed()) listeners.onRefused(text, images);
   }
 
@@ -272,7 +337,7 @@ export class Sender {
    * @returns {boolean} whether there was room for what is added
    */
   #keep(outbox, before = this.#thread.state.outbox) {
-    const plain = (items) => items.map(({ isSending: _, ...item }) => item);
+    const plain = (items) => items.map(({ isSending: _, stops: __, ...item }) => item);
     this.#thread.set({ outbox });
     return this.#thread.listeners.onOutbox(this.#thread.state.id, plain(outbox), plain(before));
   }

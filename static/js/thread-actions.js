@@ -60,14 +60,19 @@ export function threadActions(page) {
       goOn();
       thread.resume();
     },
-    onWithdraw: (item) => words.takeBack(item),
-    onDiscard(item) {
-      thread.sender.withdraw(item);
+    onTakeBack: (item) => words.takeBack(item),
+    onSendHeld(item) {
+      goOn();
+      thread.sender.sendHeld(item);
+    },
+    onWithdraw(message) {
+      notice.told(thread.queue.withdraw(message));
       composer.focus();
     },
-    onSendNow(item) {
+    onAgain: (message) => notice.told(thread.queue.again(message)),
+    onSendNow(message) {
       goOn();
-      thread.sender.sendNow(item);
+      notice.told(thread.sender.sendNow(message));
     },
     /** The thread is gone: what was written comes along. */
     async onNew() {

@@ -32,9 +32,9 @@ export const EMPTY = {
    * The version of a message whose branch is shown in the place of the thread; null: the thread is.
    */
   looksAt: null,
-  /**
-   * Messages that could not be sent yet, then those that are queued; see `outbox.js`, `queue.js`.
-   */
+  /** Messages that wait on the server for the end of a run; see `queue.js`. */
+  queue: [],
+  /** Messages that the server does not have yet; see `outbox.js`. */
   outbox: [],
   loading: false,
   missing: false,

@@ -1,7 +1,7 @@
 /**
  * The open thread: what it shows is in `state`; how it is read from the server, and changed, stands
- * here and in its parts: messages that are sent (`sender`), answers (`answers`), what begins a run
- * (`posts`), the run that is live (`run`).
+ * here and in its parts: messages that are sent (`sender`) and those that wait on the server
+ * (`queue`), answers (`answers`), what begins a run (`posts`), the run that is live (`run`).
  */
 
 import * as api from "./api.js";
@@ -12,6 +12,7 @@ import { LiveRun } from "./live-run.js";
 import { hydrated, joined, newAnswer, newQuestion, upTo } from "./messages.js";
 import { imagesOf } from "./parts.js";
 import { Posts } from "./posts.js";
+import { Queue, queueOf } from "./queue.js";
 import { Sender } from "./sender.js";
 import { sentenceOf } from "./sentences.js";
 import { EMPTY, NO_RUN, isOutdated, placeOf } from "./thread-state.js";
@@ -28,12 +29,13 @@ export class ThreadStore {
   graph = null;
   run = new LiveRun(this);
   posts = new Posts(this);
+  queue = new Queue(this);
   sender = new Sender(this);
   answers = new Answers(this);
 
   /**
    * @param {{onChange, onStarted, onSettled, onEvent, onRequest, onRefused, onEditRefused,
-   *   onResumed, onOutbox, isKept, onTakenLate, onWaits, onNotLoaded}} listeners
+   *   onResumed, onOutbox, onQueue, isKept, onTakenLate, onWaits, onNotLoaded}} listeners
    */
   constructor(listeners) {
     this.listeners = listeners;
@@ -105,6 +107,7 @@ export class ThreadStore {
     if (!isSame() || this.run.reader !== reader || this.busy) return;
     this.#hydrate(loaded);
     if (loaded.run) this.run.attach(loaded);
+    else this.queue.watch();
   }
 
   #hydrate(loaded) {
@@ -115,7 +118,7 @@ export class ThreadStore {
     const about = { id, title, graph, runState, version, looksAt, loading: false, missing: false };
     // What was to be tried again is repaired.
     const problem = this.state.problem?.retry ? null : this.state.problem;
-    this.set({ ...about, ...shown, interrupts, problem });
+    this.set({ ...about, ...shown, interrupts, problem, queue: queueOf(loaded.queue) });
     this.sender.loaded();
   }
 
@@ -233,7 +236,7 @@ export class ThreadStore {
       return;
     }
     try {
-      await api.stop(id);
+      await api.stop(id, run.id);
     } catch (error) {
       if (!this.busy) return;
       this.set({ run: { ...this.state.run, stopping: false } });
@@ -241,9 +244,10 @@ export class ThreadStore {
     }
   }
 
-  /** The live run is over. */
-  settled() {
+  /** The live run is over: the next one may have begun. */
+  async settled() {
     this.listeners.onSettled(this.state);
+    await this.queue.look();
     if (!this.state.problem) this.sender.flush();
   }
 
@@ -277,6 +281,7 @@ export class ThreadStore {
 
   /** Nothing that is on its way concerns what is shown from now on. */
   leave() {
+    this.queue.leave();
     this.sender.leave();
     this.run.leave();
   }

@@ -8,7 +8,7 @@ import { withDates } from "./dates.js";
 import { icons } from "./icons.js";
 import { interruptsView } from "./interrupt-view.js";
 import { failure, messageView } from "./message-view.js";
-import { outboxView } from "./outbox-view.js";
+import { outboxView, unsentOf } from "./outbox-view.js";
 import { lookedAtView } from "./versions-view.js";
 
 /**
@@ -24,11 +24,10 @@ export function threadView(
   actions,
 ) {
   if (state.missing) return missing(actions);
-  const unsent = state.outbox.filter(({ isSending }) => !isSending);
-  if (state.loading && !state.messages.length)
-    return html`${skeleton()} ${outboxView(unsent, state, actions)}`;
-  if (!state.messages.length && !state.problem && !unsent.length)
-    return empty(examples, graph, actions);
+  const waiting = outboxView(state, editing, actions);
+  if (state.loading && !state.messages.length) return html`${skeleton()} ${waiting}`;
+  const isEmptyThread = !state.messages.length && !state.queue.length && !unsentOf(state).length;
+  if (isEmptyThread && !state.problem) return empty(examples, graph, actions);
   const idle = state.run === null;
   const messages = state.messages.filter((message) => !isEmpty(message, state));
   const lastRemoved = messages.findLast(({ removed }) => removed);
@@ -59,8 +58,8 @@ export function threadView(
         return message === lastRemoved ? [view, shortened()] : view;
       },
     )}
-    ${interruptsView(state, actions)} ${outboxView(unsent, state, actions)}
-    ${ending(state, actions)} ${state.looksAt !== null && idle ? lookedAtView(actions) : nothing}
+    ${interruptsView(state, actions)} ${waiting} ${ending(state, actions)}
+    ${state.looksAt !== null && idle ? lookedAtView(actions) : nothing}
   `;
 }
 

@@ -3,8 +3,7 @@
  * that wait, with their images.
  */
 
-import { isWhole } from "./outbox.js";
-import { isFor } from "./queue.js";
+import { isFor, isWhole } from "./outbox.js";
 
 const LOST = "Images of a message were not kept: it was not sent. Attach them again.";
 

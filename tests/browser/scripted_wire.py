@@ -133,6 +133,7 @@ class ScriptedWire:
     async def serve(self, page: Page) -> None:
         await page.route(re.compile(r"/threads\?"), self._list)
         await page.route(re.compile(r"/threads/"), self._thread)
+        await page.route(re.compile(r"/queue$"), self._queue)
         await page.route(re.compile(r"/chat$"), self._post)
         await page.route(re.compile(r"/chat/.*/stream$"), self._attach)
 
@@ -145,6 +146,9 @@ class ScriptedWire:
     async def _thread(self, route: Route) -> None:
         self.loads += 1
         await route.fulfill(json=self.thread)
+
+    async def _queue(self, route: Route) -> None:
+        await route.fulfill(json={"run_id": self.thread.get("run_id", RUN), "queue": []})
 
     async def _post(self, route: Route) -> None:
         self.bodies.append(json.loads(route.request.post_data or "null"))

@@ -1,4 +1,4 @@
-"""Messages written while a reply streams: queued, held, sent at once; in one tab or two."""
+"""Messages written while a reply streams: they wait on the server, for every tab and device."""
 
 import asyncio
 import json
@@ -17,6 +17,8 @@ from tests.support.endpoint import Break, Call, Pause, Say, StrictEndpoint, repl
 from tests.support.samples import repeat
 from tests.support.serving import Client
 from tests.support.waiting import WAIT_SECONDS, eventually
+from turnstream.server.runs.run_starts import RunStarts
+from turnstream.server.turns.requests import InvalidRequest
 
 on_desktop = pytest.mark.parametrize("look", LOOKS[:1])
 
@@ -104,50 +106,71 @@ async def test_a_queued_message_is_sent_at_once_by_its_button(
 
 
 @both_looks
-async def test_a_queued_message_is_edited_or_withdrawn(
+async def test_a_queued_message_is_edited_in_its_place_or_withdrawn(
     scripted_visit: Visit, endpoint: StrictEndpoint, gate: asyncio.Event
 ) -> None:
     visit = scripted_visit
-    await begin(visit, endpoint, gate, "Two.")
+    await begin(visit, endpoint, gate, "Two.", "Three.")
     await queue(visit, "Secnd")
+    await queue(visit, "Third")
     await queue(visit, "Never mind")
     await waiting(visit).last.get_by_role("button", name="Withdraw").click()
-    await expect(waiting(visit)).to_have_count(1)
+    await expect(waiting(visit)).to_have_count(2)
     await expect(visit.field).to_be_focused()
-    await waiting(visit).get_by_role("button", name="Edit").click()
-    await expect(visit.field).to_have_value("Secnd")
-    await queue(visit, "Second")
+    await waiting(visit).first.get_by_role("button", name="Edit").click()
+    editor = visit.page.get_by_role("textbox", name="Edit your message")
+    await expect(editor).to_have_value("Secnd")
+    await editor.fill("Second")
+    assert await axe(visit.page, AXE) == []
+    await visit.button("Save").click()
+    await expect(waiting(visit)).to_have_text([re.compile("Second"), re.compile("Third")])
+    await expect(visit.field).to_be_focused()
     await visit.field.press("ArrowUp")
-    await expect(visit.field).to_have_value("Second")
-    await expect(waiting(visit)).to_have_count(0)
+    await expect(editor).to_have_value("Third")
+    await editor.press("Escape")
+    await visit.page.reload()
+    await expect(waiting(visit)).to_have_text([re.compile("Second"), re.compile("Third")])
+    gate.set()
+    await expect(visit.reply).to_contain_text("Three.")
+    await expect(visit.said).to_have_text([re.compile(t) for t in ("First", "Second", "Third")])
+
+
+async def test_what_is_typed_in_a_queued_message_that_begins_meanwhile_stays_in_its_editor(
+    scripted_visit: Visit, endpoint: StrictEndpoint, gate: asyncio.Event
+) -> None:
+    visit = scripted_visit
+    await begin(visit, endpoint, gate, "Two.", "Better.")
     await queue(visit, "Second")
+    await waiting(visit).get_by_role("button", name="Edit").click()
+    editor = visit.page.get_by_role("textbox", name="Edit your message")
+    await editor.fill("Second, but better")
     gate.set()
     await expect(visit.reply).to_contain_text("Two.")
-    await expect(visit.said).to_have_text([re.compile("First"), re.compile("Second")])
+    await expect(visit.reply).to_have_attribute("aria-busy", "false")
+    await expect(editor).to_have_value("Second, but better")
+    await editor.press("Control+Enter")
+    await expect(visit.reply).to_contain_text("Better.")
+    await expect(visit.said.last).to_contain_text("Second, but better")
 
 
 @both_looks
-async def test_after_a_stop_what_is_queued_waits_over_a_reload_until_it_is_sent(
+async def test_what_is_queued_outlives_a_reload_and_begins_when_the_reply_is_stopped(
     scripted_visit: Visit, endpoint: StrictEndpoint, gate: asyncio.Event
 ) -> None:
     visit = scripted_visit
-    await begin(visit, endpoint, gate, "Two.", "Three.", "Four.")
+    await begin(visit, endpoint, gate, "Two.", "Three.")
     await queue(visit, "Second")
     await queue(visit, "Third")
-    await visit.button("Stop").click()
-    await expect(waiting(visit).first).to_contain_text("Waits: the reply was stopped")
-    await expect(visit.status).to_contain_text("What is queued waits")
     await visit.page.reload()
-    await expect(waiting(visit).first).to_contain_text("Waits: the reply was stopped")
-    await expect(visit.said).to_have_count(1)
-    await visit.say("Ahead of them")
-    await expect(visit.said).to_have_text(
-        [re.compile(text) for text in ("First", "Ahead", "Second", "Third")]
-    )
-    await expect(visit.reply).to_contain_text("Four.")
+    await expect(waiting(visit)).to_have_text([re.compile("Second"), re.compile("Third")])
+    await visit.button("Stop").click()
+    await expect(visit.replies.first).to_contain_text("Stopped")
+    await expect(visit.reply).to_contain_text("Three.")
+    await expect(visit.said).to_have_text([re.compile(t) for t in ("First", "Second", "Third")])
+    await expect(waiting(visit)).to_have_count(0)
 
 
-async def test_after_an_error_what_is_queued_waits_and_its_button_sends_it(
+async def test_what_is_queued_begins_when_the_reply_has_failed(
     scripted_visit: Visit, endpoint: StrictEndpoint, gate: asyncio.Event
 ) -> None:
     visit = scripted_visit
@@ -156,10 +179,66 @@ async def test_after_an_error_what_is_queued_waits_and_its_button_sends_it(
     await expect(visit.reply).to_contain_text("One")
     await queue(visit, "Second")
     gate.set()
-    await expect(waiting(visit)).to_contain_text("Waits: the reply failed")
-    await waiting(visit).get_by_role("button", name="Send", exact=True).click()
+    await expect(visit.reply).to_contain_text("Two.")
+    await expect(visit.replies.first).to_contain_text("Failed")
+    await expect(waiting(visit)).to_have_count(0)
+
+
+async def test_a_queued_message_that_cannot_begin_says_why_and_is_tried_again(
+    scripted_visit: Visit,
+    endpoint: StrictEndpoint,
+    gate: asyncio.Event,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    visit = scripted_visit
+
+    def refuse(*_: object) -> None:
+        raise InvalidRequest("unknown_model", "The model is gone.")
+
+    await begin(visit, endpoint, gate, "Two.")
+    await queue(visit, "Second")
+    with monkeypatch.context() as broken:
+        broken.setattr(RunStarts, "make", refuse)
+        gate.set()
+        await expect(waiting(visit)).to_contain_text("The model is gone.")
+    await waiting(visit).get_by_role("button", name="Try again").click()
     await expect(visit.reply).to_contain_text("Two.")
     await expect(waiting(visit)).to_have_count(0)
+
+
+async def test_what_a_full_queue_does_not_take_is_in_the_field_again(
+    scripted_visit: Visit, endpoint: StrictEndpoint, gate: asyncio.Event
+) -> None:
+    visit = scripted_visit
+    await begin(visit, endpoint, gate)
+    refusal = {"code": "queue_full", "detail": "20 messages wait already.", "status": 409}
+    await visit.page.route("**/chat", lambda route: route.fulfill(status=409, json=refusal))
+    await visit.field.fill("One too many")
+    await visit.button("Queue").click()
+    await expect(visit.field).to_have_value("One too many")
+    await expect(visit.page.locator("#connection")).to_contain_text("20 messages wait already.")
+    await expect(waiting(visit)).to_have_count(0)
+    gate.set()
+    await visit.idle()
+
+
+async def test_what_is_written_while_the_network_is_away_is_queued_when_it_is_back(
+    scripted_visit: Visit, endpoint: StrictEndpoint, gate: asyncio.Event
+) -> None:
+    visit = scripted_visit
+    await begin(visit, endpoint, gate, "Two.", "Three.")
+    await visit.page.route("**/chat", lambda route: route.abort())
+    for words in ("Second", "Third"):
+        await visit.field.fill(words)
+        await visit.button("Queue").click()
+    await expect(visit.said).to_have_count(3)
+    await expect(visit.said.last).to_contain_text("Not sent yet")
+    await visit.page.unroute("**/chat")
+    await reconnect(visit)
+    await expect(waiting(visit)).to_have_text([re.compile("Second"), re.compile("Third")])
+    gate.set()
+    await expect(visit.reply).to_contain_text("Three.")
+    await expect(visit.said).to_have_text([re.compile(t) for t in ("First", "Second", "Third")])
 
 
 async def test_a_question_to_the_user_comes_before_what_is_queued(
@@ -200,15 +279,13 @@ async def test_what_is_queued_before_a_new_thread_has_its_name_goes_into_it(
     assert len((await scripted.http.get("/threads")).json()["threads"]) == 1
 
 
-async def test_of_two_tabs_one_sends_what_is_queued_and_both_show_it(
+async def test_two_tabs_show_one_queue_and_what_begins_of_it(
     scripted_visit: Visit, visitors: Visitors, endpoint: StrictEndpoint, gate: asyncio.Event
 ) -> None:
     visit = scripted_visit
-    posts = visit.posts()
     await begin(visit, endpoint, gate, "Two.")
     other = await (await visitors.beside(visit)).open(await visit.thread_id())
     await expect(other.reply).to_contain_text("One")
-    posts_of_other = other.posts()
     await queue(visit, "Second")
     await expect(waiting(other)).to_contain_text("Second")
     await queue(other, "Never mind")
@@ -221,25 +298,56 @@ async def test_of_two_tabs_one_sends_what_is_queued_and_both_show_it(
         await expect(tab.said).to_have_text([re.compile("First"), re.compile("Second")])
         await expect(waiting(tab)).to_have_count(0)
         await tab.idle()
-    assert len(posts + posts_of_other) == 2
+    assert len(endpoint.requests) == 2
 
 
-async def test_a_queue_whose_thread_has_gone_on_elsewhere_is_given_back(
+async def test_another_device_shows_what_is_queued_and_what_begins_of_it(
+    scripted_visit: Visit,
+    scripted: Client,
+    visitors: Visitors,
+    endpoint: StrictEndpoint,
+    gate: asyncio.Event,
+) -> None:
+    visit, ends = scripted_visit, asyncio.Event()
+    held = reply(Say("One"), Pause(gate), Say(" and done."))
+    endpoint.script(held, reply(Say("Two"), Pause(ends)), text_reply("Three."))
+    await visit.say("First")
+    await expect(visit.reply).to_contain_text("One")
+    thread_id = await visit.thread_id()
+    # Nobody has told the page of these: its own run is what it reads.
+    for words in ("Second", "Third"):
+        body = {"thread_id": thread_id, "message": words, "on_busy": "queue"}
+        headers = {"Prefer": "respond-async"}
+        assert (await scripted.http.post("/chat", json=body, headers=headers)).status_code == 202
+    device = await (await visitors(visit.url, "desktop dark")).open(thread_id)
+    await expect(waiting(device)).to_have_text([re.compile("Second"), re.compile("Third")])
+    gate.set()
+    for one in (visit, device):
+        await expect(one.reply).to_contain_text("Two")
+        await expect(waiting(one)).to_have_text([re.compile("Third")])
+    ends.set()
+    for one in (visit, device):
+        await expect(one.reply).to_contain_text("Three.")
+        await expect(waiting(one)).to_have_count(0)
+
+
+async def test_what_is_queued_begins_while_no_page_is_open_and_in_its_place(
     scripted_visit: Visit, scripted: Client, endpoint: StrictEndpoint, gate: asyncio.Event
 ) -> None:
     visit = scripted_visit
-    await begin(visit, endpoint, gate, "Another's.")
+    await begin(visit, endpoint, gate, "Two.", "Another's.")
     await queue(visit, "Second")
     thread_id = await visit.thread_id()
     await visit.page.goto("about:blank")
+    body = {"thread_id": thread_id, "message": "By another device", "on_busy": "queue"}
     gate.set()
-    await eventually(lambda: is_over(scripted, thread_id))
-    await scripted.turn({"thread_id": thread_id, "message": "By another device"})
+    await scripted.turn(body)
     await visit.open(thread_id)
-    await expect(visit.alert).to_contain_text("gone on elsewhere")
-    await expect(visit.field).to_have_value("Second")
+    await expect(visit.said).to_have_text(
+        [re.compile(t) for t in ("First", "Second", "By another device")]
+    )
+    await expect(visit.reply).to_contain_text("Another's.")
     await expect(waiting(visit)).to_have_count(0)
-    assert len((await scripted.thread(thread_id))["messages"]) == 4
 
 
 @own_profile

@@ -2,8 +2,21 @@
 
 import assert from "node:assert/strict";
 import test from "node:test";
-import "./browser.mjs";
-import { bodyOf, isWhole, marked, newItem, notSaid, without } from "../../static/js/outbox.js";
+import { newBrowser, Tab } from "./browser.mjs";
+import {
+  alone,
+  bodyOf,
+  changed,
+  isHeld,
+  isWhole,
+  marked,
+  newItem,
+  notSaid,
+  seenIn,
+  without,
+} from "../../static/js/outbox.js";
+import { EMPTY } from "../../static/js/thread-state.js";
+import { table } from "./tables.mjs";
 
 const IMAGE = { key: "k", alt: " A leaf ", dataUrl: "data:image/png;base64,AA==" };
 
@@ -21,6 +34,7 @@ test("a message to a thread says that the thread must exist", () => {
     thread_id: "t1",
     must_exist: true,
     message: { id: body.message.id, parts: [{ type: "text", text: "Hi" }] },
+    on_busy: "queue",
     model: "m",
   });
 });
@@ -81,4 +95,105 @@ test("a message on its way keeps its place, or goes ahead of those that wait", (
   assert.deepEqual(marked([{ ...one, isSending: true }], one, false), [
     { ...one, isSending: false },
   ]);
+});
+
+const item = (id, rest = {}) => ({ id, body: { thread_id: "t1" }, ...rest });
+const ids = (items) => items.map(({ id }) => id);
+const asked = { messages: [{ role: "assistant", parts: [{ state: "pending" }] }], version: "r2" };
+
+table(
+  "a message closes no question that its author has not seen",
+  [
+    [asked, { run: null, loading: false, version: "r2" }, false],
+    [asked, { run: null, loading: false, version: "r1" }, true],
+    [asked, { run: { id: "r2" }, loading: false, version: "r2" }, true],
+    [asked, { run: null, loading: true, version: "r2" }, true],
+    [{ ...asked, run: { id: "r3" } }, { run: null, loading: false, version: "r1" }, false],
+    [{ messages: [], version: "r2" }, { run: null, loading: false, version: "r1" }, false],
+    [
+      { messages: [], version: "r2", interrupts: [{ id: "i" }] },
+      { run: null, loading: false, version: "r1" },
+      true,
+    ],
+  ],
+  (state, written, isTrue) =>
+    assert.equal(isHeld({ ...EMPTY, ...state }, seenIn(written, item("a"))), isTrue),
+);
+
+test("a change that another tab has made is made here, and what this tab has changed stays", () => {
+  const [a, b, c, d] = ["a", "b", "c", "d"].map((id) => item(id));
+  assert.deepEqual(ids(changed([a, b], [a], [a, c])), ["a", "c", "b"]);
+  assert.deepEqual(ids(changed([a, b], [a, b], [b])), ["b"]);
+  // It was taken back here meanwhile: the other tab's list does not bring it back.
+  assert.deepEqual(ids(changed([b], [a, b], [a, b])), ["b"]);
+  assert.deepEqual(ids(changed([a, d], [a], [])), ["d"]);
+});
+
+test("the images of a message, and that it is on its way, are what this tab knows of it", () => {
+  const images = [{ key: "k", dataUrl: "data:" }];
+  const [shown] = changed(
+    [item("a", { images, isSending: true, stops: true })],
+    [item("a")],
+    [item("a", { seen: "r1", images: [{ key: "k" }] })],
+  );
+  assert.deepEqual(shown, item("a", { seen: "r1", images, isSending: true, stops: true }));
+});
+
+/** The module of another tab: what it holds in variables is its own. */
+const elsewhere = await import("../../static/js/outbox.js?another-tab");
+
+test("one tab at a time sends what waits in a thread", async () => {
+  const tab = newBrowser();
+  const other = new Tab();
+  const sent = [];
+  let finish;
+  const here = tab.run(() =>
+    alone("t1", () => {
+      sent.push("here");
+      return new Promise((done) => {
+        finish = done;
+      });
+    }),
+  );
+  await new Promise(setImmediate);
+  const there = other.run(() => elsewhere.alone("t1", () => sent.push("there")));
+  await other.run(() => elsewhere.alone("t2", () => sent.push("in another thread")));
+  assert.deepEqual(sent, ["here", "in another thread"]);
+  finish();
+  await Promise.all([here, there]);
+  assert.deepEqual(sent, ["here", "in another thread", "there"]);
+});
+
+test("a second sending of one tab waits until the first lets others send", async () => {
+  newBrowser();
+  const steps = [];
+  let finish;
+  const first = alone("t1", (done) => {
+    steps.push("first begins");
+    setImmediate(() => {
+      steps.push("first is taken");
+      done();
+    });
+    return new Promise((end) => {
+      finish = end;
+    }).then(() => steps.push("first ends"));
+  });
+  // The first begins before anything that is scheduled.
+  for (let n = 0; n < 10; n += 1) await Promise.resolve();
+  await alone("t1", () => steps.push("second"));
+  assert.deepEqual(steps, ["first begins", "first is taken", "second"]);
+  finish();
+  await first;
+  assert.equal(steps.at(-1), "first ends");
+});
+
+test("a sending that fails lets the next one begin", async () => {
+  newBrowser();
+  await assert.rejects(
+    alone("t1", () => Promise.reject(new Error("away"))),
+    /away/,
+  );
+  const sent = [];
+  await alone("t1", () => sent.push("next"));
+  assert.deepEqual(sent, ["next"]);
 });

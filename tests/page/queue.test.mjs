@@ -1,167 +1,181 @@
-/** Messages that wait for the end of a reply. */
+/** Messages that wait on the server. */
 
 import assert from "node:assert/strict";
 import test from "node:test";
-import { newBrowser, Tab } from "./browser.mjs";
-import {
-  alone,
-  atOnce,
-  basedOn,
-  changed,
-  following,
-  holdOf,
-  ordered,
-  queued,
-  seenIn,
-  unseen,
-} from "../../static/js/queue.js";
+import "./browser.mjs";
+import { Queue, queueOf } from "../../static/js/queue.js";
 import { EMPTY } from "../../static/js/thread-state.js";
-import { table } from "./tables.mjs";
 
-const item = (id, rest = {}) => ({ id, body: { thread_id: "t1" }, ...rest });
-const ids = (items) => items.map(({ id }) => id);
-const user = { role: "user", parts: [] };
-const answer = (rest = {}) => ({ role: "assistant", parts: [], ...rest });
+const settled = () => new Promise(setImmediate);
+const told = (runId, text, rest = {}) => ({
+  run_id: runId,
+  message: { id: `msg_${runId}`, role: "user", parts: [{ type: "text", text }] },
+  queued_at: "2024-01-01T00:00:00.000Z",
+  stream_url: `/chat/t1/stream?last_event_id=${runId}:0`,
+  ...rest,
+});
+const streamOf = (text) => new Response(new Blob([text]).stream());
+const json = (body, status = 200) => new Response(JSON.stringify(body), { status });
 
-test("messages to be sent at once go before queued ones, each kind in its order", () => {
-  const items = [queued(item("a"), "r1"), item("b"), queued(item("c"), "r1"), item("d")];
-  assert.deepEqual(ids(ordered(items)), ["b", "d", "a", "c"]);
-  assert.equal(atOnce(items[0]).queued, undefined);
+/**
+ * A thread whose server answers a path and method with what `answers` has; `asked` are the
+ * requests, `refreshed` how often the thread was loaded.
+ */
+function threadOf(answers, state = {}) {
+  const asked = [];
+  globalThis.fetch = async (url, { method, body, headers }) => {
+    asked.push([method, url, body && JSON.parse(body), headers["Last-Event-ID"]]);
+    const answer = answers[`${method} ${url}`];
+    return answer ? answer() : new Promise(() => {});
+  };
+  const thread = {
+    state: { ...EMPTY, id: "t1", version: "r1", ...state },
+    refreshed: 0,
+    words: 0,
+    get busy() {
+      return thread.state.run !== null;
+    },
+    set(changes) {
+      thread.state = { ...thread.state, ...changes };
+    },
+    async refresh() {
+      thread.refreshed += 1;
+    },
+    listeners: { onQueue: () => (thread.words += 1) },
+  };
+  return { thread, queue: new Queue(thread), asked };
+}
+
+const LIVE = { run: { id: "r1" } };
+const shown = ({ state }) => state.queue.map(({ runId }) => runId);
+
+test("what the server tells of a message is shown; a request may have none", () => {
+  const problem = { code: "thread_changed", message: "Changed." };
+  assert.deepEqual(queueOf(undefined), []);
+  assert.deepEqual(queueOf([told("r2", "Hi"), told("r3", "", { message: null, problem })]), [
+    { runId: "r2", problem: null, id: "msg_r2", parts: [{ type: "text", text: "Hi" }] },
+    { runId: "r3", problem, id: null, parts: [] },
+  ]);
 });
 
-table(
-  "queued messages wait, and say why, until a run has ended well",
-  [
-    [{ messages: [user, answer()] }, null],
-    [{ messages: [] }, null],
-    [{ run: { id: "r1" }, messages: [user], problem: {} }, null],
-    [{ messages: [user, answer({ parts: [{ state: "pending" }] })] }, "asked"],
-    [{ messages: [user, answer()], interrupts: [{ id: "i" }] }, "asked"],
-    [{ messages: [user, answer()], runState: "waiting" }, "asked"],
-    [{ messages: [user, answer({ error: {} })] }, "failed"],
-    [{ messages: [user, answer()], runState: "failed" }, "failed"],
-    [{ messages: [user, answer({ ended: {} })] }, "stopped"],
-    [{ messages: [user, answer()], runState: "stopped" }, "stopped"],
-    [{ messages: [user, answer()], runState: "interrupted" }, "interrupted"],
-    [{ messages: [user] }, "interrupted"],
-    [{ messages: [user, answer()], problem: {} }, "problem"],
-    // An answer is what a person can do next, whatever else has happened.
-    [
-      {
-        messages: [user, answer({ error: {}, parts: [{ state: "pending" }] })],
-        runState: "stopped",
-      },
-      "asked",
-    ],
-  ],
-  (state, reason) => assert.equal(holdOf({ ...EMPTY, ...state }), reason),
-);
+test("a message that the server has taken is shown once, and other tabs are told", () => {
+  const { thread, queue } = threadOf({}, LIVE);
+  const [message] = queueOf([told("r2", "Hi")]);
+  queue.add(message);
+  queue.add(message);
+  assert.deepEqual(shown(thread), ["r2"]);
+  assert.equal(thread.words, 2);
+});
 
-test("a message whose author has not seen the last run is queued, and says which one was seen", () => {
-  const seen = seenIn({ run: null, loading: false, version: "r2" }, item("a"));
-  const before = seenIn({ run: null, loading: false, version: "r1" }, item("b"));
-  const meanwhile = seenIn({ run: { id: "r2" }, loading: false, version: "r2" }, item("c"));
-  const loading = seenIn({ run: null, loading: true, version: "r2" }, item("d"));
-  const items = unseen([before, seen, meanwhile, loading], { version: "r2" });
-  assert.deepEqual(ids(items), ["a", "b", "c", "d"]);
-  assert.deepEqual(
-    items.map(({ queued: isQueued }) => Boolean(isQueued)),
-    [false, true, true, true],
+test("while a run is read here, what waits is shown, and the next run is left for later", async () => {
+  const { thread, queue, asked } = threadOf(
+    { "GET /threads/t1/queue": () => json({ run_id: "r2", queue: [told("r3", "Hi")] }) },
+    LIVE,
   );
-  assert.equal(items[1].after, "r2");
-  assert.deepEqual(
-    unseen(items, { version: "r3" }).map(({ after }) => after),
-    ["r3", "r2", "r2", "r2"],
-  );
+  await queue.look();
+  assert.deepEqual(shown(thread), ["r3"]);
+  assert.equal(thread.refreshed, 0);
+  assert.equal(asked.length, 1);
 });
 
-test("a queued message is for the thread that its author saw, and goes out again as it went first", () => {
-  const waiting = queued(item("a"), "r1");
-  assert.equal(basedOn(waiting).body.based_on, "r1");
-  const [later] = following([basedOn(waiting)], "r2");
-  assert.equal(later.after, "r2");
-  assert.equal(basedOn(later).body.based_on, "r1");
-  assert.equal(basedOn(following([waiting], "r2")[0]).body.based_on, "r2");
-  assert.equal(basedOn(queued(item("a"), null)).body.based_on, undefined);
-  assert.equal(basedOn(item("a")).body.based_on, undefined);
+test("a thread with another run by now is loaded, and one that cannot be asked stays", async () => {
+  const of = (answer) => threadOf({ "GET /threads/t1/queue": answer });
+  const other = of(() => json({ run_id: "r2", queue: [] }));
+  await other.queue.look();
+  assert.equal(other.thread.refreshed, 1);
+  const away = of(() => Promise.reject(new TypeError("away")));
+  away.thread.set({ queue: queueOf([told("r2", "Hi")]) });
+  await away.queue.look();
+  assert.deepEqual([shown(away.thread), away.thread.refreshed], [["r2"], 0]);
 });
 
-test("a change that another tab has made is made here, and what this tab has changed stays", () => {
-  const [a, b, c, d] = ["a", "b", "c", "d"].map((id) => item(id));
-  assert.deepEqual(ids(changed([a, b], [a], [a, c])), ["a", "c", "b"]);
-  assert.deepEqual(ids(changed([a, b], [a, b], [b])), ["b"]);
-  // It was taken back here meanwhile: the other tab's list does not bring it back.
-  assert.deepEqual(ids(changed([b], [a, b], [a, b])), ["b"]);
-  assert.deepEqual(ids(changed([a, d], [a], [])), ["d"]);
-  assert.deepEqual(ids(changed([], [], [queued(a, "r1"), b])), ["b", "a"]);
-});
-
-test("the images of a message, and that it is on its way, are what this tab knows of it", () => {
-  const images = [{ key: "k", dataUrl: "data:" }];
-  const [shown] = changed(
-    [item("a", { images, isSending: true })],
-    [item("a")],
-    [item("a", { queued: true, images: [{ key: "k" }] })],
-  );
-  assert.deepEqual(shown, item("a", { queued: true, images, isSending: true }));
-});
-
-/** The module of another tab: what it holds in variables is its own. */
-const elsewhere = await import("../../static/js/queue.js?another-tab");
-
-test("one tab at a time sends what waits in a thread", async () => {
-  const tab = newBrowser();
-  const other = new Tab();
-  const sent = [];
-  let finish;
-  const here = tab.run(() =>
-    alone("t1", () => {
-      sent.push("here");
-      return new Promise((done) => {
-        finish = done;
-      });
-    }),
-  );
-  await new Promise(setImmediate);
-  await other.run(() => elsewhere.alone("t1", () => sent.push("there")));
-  await other.run(() => elsewhere.alone("t2", () => sent.push("in another thread")));
-  assert.deepEqual(sent, ["here", "in another thread"]);
-  finish();
-  await here;
-  await other.run(() => elsewhere.alone("t1", () => sent.push("later")));
-  assert.deepEqual(sent, ["here", "in another thread", "later"]);
-});
-
-test("a second sending of one tab waits until the first lets others send", async () => {
-  newBrowser();
-  const steps = [];
-  let finish;
-  const first = alone("t1", (done) => {
-    steps.push("first begins");
-    setImmediate(() => {
-      steps.push("first is taken");
-      done();
-    });
-    return new Promise((end) => {
-      finish = end;
-    }).then(() => steps.push("first ends"));
+test("the next run is shown as soon as it begins, and pings are no beginning", async () => {
+  let begins;
+  const begun = new Promise((resolve) => {
+    begins = resolve;
   });
-  // The first begins before anything that is scheduled.
-  for (let n = 0; n < 10; n += 1) await Promise.resolve();
-  await alone("t1", () => steps.push("second"));
-  assert.deepEqual(steps, ["first begins", "first is taken", "second"]);
-  finish();
-  await first;
-  assert.equal(steps.at(-1), "first ends");
+  const stream = new ReadableStream({
+    async start(controller) {
+      controller.enqueue(new TextEncoder().encode(": ping\n\n"));
+      await begun;
+      controller.enqueue(new TextEncoder().encode('id: r3:1\ndata: {"type":"step-start"}\n\n'));
+    },
+  });
+  const problem = { code: "forbidden", message: "No." };
+  const { thread, queue, asked } = threadOf({
+    "GET /chat/t1/stream": () => new Response(stream),
+    "GET /threads/t1/queue": () => json({ run_id: "r3", queue: [] }),
+  });
+  thread.set({ queue: queueOf([told("r2", "Refused", { problem }), told("r3", "Hi")]) });
+  const watching = queue.watch();
+  await settled();
+  await settled();
+  assert.deepEqual(
+    asked.map(([method, url, , cursor]) => [method, url, cursor]),
+    [["GET", "/chat/t1/stream", "r3:0"]],
+  );
+  assert.equal(thread.refreshed, 0);
+  begins();
+  await watching;
+  assert.equal(thread.refreshed, 1);
 });
 
-test("a sending that fails lets the next one begin", async () => {
-  newBrowser();
-  await assert.rejects(
-    alone("t1", () => Promise.reject(new Error("away"))),
-    /away/,
+test("who has left the thread waits for no run", async () => {
+  const { thread, queue, asked } = threadOf({
+    "GET /chat/t1/stream": () => streamOf('data: {"type":"step-start"}\n\n'),
+  });
+  thread.set({ queue: queueOf([told("r2", "Hi")]) });
+  const watching = queue.watch();
+  queue.leave();
+  await watching;
+  assert.equal(asked.filter(([, url]) => url.endsWith("/queue")).length, 0);
+  thread.set({ ...LIVE });
+  await queue.watch();
+  assert.equal(asked.length, 1);
+});
+
+test("a message is edited with its images, moved ahead, and withdrawn", async () => {
+  const image = { type: "image", image: "data:image/png;base64,AA==" };
+  const { thread, queue, asked } = threadOf(
+    {
+      "PATCH /threads/t1/queue/r2": () => json({}),
+      "PATCH /threads/t1/queue/r3": () => json({}),
+      "DELETE /threads/t1/queue/r2": () => new Response(null, { status: 204 }),
+      "GET /threads/t1/queue": () => json({ run_id: "r1", queue: [told("r3", "Last")] }),
+    },
+    LIVE,
   );
-  const sent = [];
-  await alone("t1", () => sent.push("next"));
-  assert.deepEqual(sent, ["next"]);
+  thread.set({ queue: queueOf([told("r2", "Hi"), told("r3", "Last")]) });
+  const [first, last] = thread.state.queue;
+  await queue.first(first);
+  await queue.first(last);
+  await queue.edit({ ...first, parts: [image, ...first.parts] }, "Better");
+  await queue.withdraw(first);
+  assert.deepEqual(
+    asked.filter(([method]) => method !== "GET").map(([method, url, body]) => [method, url, body]),
+    [
+      ["PATCH", "/threads/t1/queue/r3", { place: 1 }],
+      [
+        "PATCH",
+        "/threads/t1/queue/r2",
+        { message: { parts: [image, { type: "text", text: "Better" }] } },
+      ],
+      ["DELETE", "/threads/t1/queue/r2", undefined],
+    ],
+  );
+  assert.deepEqual(shown(thread), ["r3"]);
+  assert.equal(thread.words, 3);
+});
+
+test("a refused change shows what the server has, and is told", async () => {
+  const { thread, queue } = threadOf(
+    {
+      "DELETE /threads/t1/queue/r2": () => json({ code: "not_queued", detail: "Begun." }, 404),
+      "GET /threads/t1/queue": () => json({ run_id: "r1", queue: [] }),
+    },
+    LIVE,
+  );
+  thread.set({ queue: queueOf([told("r2", "Hi")]) });
+  await assert.rejects(queue.withdraw(thread.state.queue[0]), { code: "not_queued" });
+  assert.deepEqual(shown(thread), []);
 });
