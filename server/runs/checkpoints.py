@@ -336,6 +336,10 @@ class Checkpoints:
         """The last checkpoints of the branches that the thread has left, the latest first."""
         return (await self._saver.heads(key.checkpoint_key, MAX_LEFT_BRANCHES + 1))[1:]
 
+    async def drop_branch(self, key: ThreadKey, head: str) -> None:
+        """Have a branch that the thread has left not be found any more, by its last checkpoint."""
+        await self._saver.drop_branch(key.checkpoint_key, head)
+
     async def with_input(self, key: ThreadKey) -> ThreadState:
         """A thread that a crash has left, with what its last request brought: if no step has read
         that yet, it is merged here, and no node becomes due."""

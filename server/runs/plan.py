@@ -85,6 +85,8 @@ class Plan:
     branching: Branching | None = None
     """The branch that the run leaves, and the one that it goes on from. None: it goes on from the
     end of the thread."""
+    dropped: str | None = None
+    """The last checkpoint of the branch that the run leaves, if nobody is to see it again."""
     first_words: FirstWords | None = None
     """None: the thread begins as before."""
     base: str | None = None

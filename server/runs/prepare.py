@@ -131,8 +131,9 @@ async def _plan_on(
     planned = await beside_loop(len(before.messages), planning)
     if point is None:
         return planned
+    dropped = state.checkpoint_id if request.drops_left else None
     branching = Branching(
-        left=Branch(state.shown, state.checkpoint_id),
+        left=Branch(state.shown, None if request.drops_left else state.checkpoint_id),
         followed=Branch(branch.shown, branch.checkpoint_id),
         replaced=point.message,
         message_id=planned.user_message_id,
@@ -141,4 +142,4 @@ async def _plan_on(
     after = [*planned.before.shown, *(planned.new or ())]
     begins = partial(changed_words, state.shown, after)
     words = await beside_loop(len(state.messages), begins)
-    return replace(planned, branching=branching, first_words=words)
+    return replace(planned, branching=branching, dropped=dropped, first_words=words)

@@ -292,6 +292,8 @@ class Run:
 
     async def _open(self, writes: Writes) -> None:
         plan = self.start.plan
+        if plan.dropped and plan.point and plan.dropped != plan.point.checkpoint_id:
+            await self._checkpoints.drop_branch(self.start.key, plan.dropped)
         await self._raw_log.open(self.start.header(writes.newest or plan.before.checkpoint_id))
         discarded = [InterruptsDiscarded(plan.discarded)] if plan.discarded else []
         told: list[Chunk] = [*self._state.tell(), *discarded, *plan.approvals, *plan.settled]

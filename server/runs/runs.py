@@ -153,7 +153,7 @@ class Runs:
                         if request.on_busy == "rollback" and request.head is None and run_id:
                             base = await self._store.run_base(key, run_id)
                             # A run that has begun and ended since is not taken back.
-                            request = replace(request, head=base, based_on=run_id)
+                            request = replace(request, head=base, drops_left=True, based_on=run_id)
                             begin = partial(
                                 self._planned, request, wire_format, rights, by, stopped
                             )
@@ -367,9 +367,10 @@ class Runs:
             return
         base = await self._busy.base_of(key, run_id)
         async with self.queue.holding(key):
-            await self.stop(key)
-            update = StateUpdate()
-            back = TurnRequest(key.thread_id, update=update, head=base, based_on=run_id)
+            await self.stop(key, run_id)
+            back = TurnRequest(
+                key.thread_id, update=StateUpdate(), head=base, drops_left=True, based_on=run_id
+            )
             run = await self.start(principal, back, wire_format)
             await run.log.ended()
 

@@ -52,7 +52,10 @@ class Checkpointer(Protocol):
 
     async def heads(self, checkpoint_key: str, limit: int) -> Sequence[str]:
         """The ids of the root graph's checkpoints that no other follows, the newest first: of each
-        branch the last one."""
+        branch that was not dropped the last one."""
+
+    async def drop_branch(self, checkpoint_key: str, head: str) -> None:
+        """Have `heads` leave out the branch that ends at a checkpoint."""
 
     async def aput(
         self,

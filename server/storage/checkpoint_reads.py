@@ -16,14 +16,19 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 from turnstream.server.storage.database_file import usable
 from turnstream.server.storage.faults import faults_named
 from turnstream.server.storage.history_handover import History, HistoryHandover
+from turnstream.server.storage.thread_writes import DROPPED
 
 T = TypeVar("T")
 
 HEADS = """
-    SELECT checkpoint_id FROM checkpoints WHERE thread_id = :thread AND checkpoint_ns = ''
+    SELECT checkpoint_id FROM checkpoints head WHERE thread_id = :thread AND checkpoint_ns = ''
     AND checkpoint_id NOT IN (
         SELECT parent_checkpoint_id FROM checkpoints
         WHERE thread_id = :thread AND checkpoint_ns = '' AND parent_checkpoint_id IS NOT NULL
+    )
+    AND NOT EXISTS (
+        SELECT 1 FROM writes WHERE thread_id = :thread AND checkpoint_ns = ''
+        AND checkpoint_id = head.checkpoint_id AND task_id = :dropped
     )
     ORDER BY checkpoint_id DESC LIMIT :limit
 """
@@ -63,8 +68,9 @@ class CheckpointReads:
         return await self._do(lambda: list(self.saver.list(config, **choice)))
 
     async def heads(self, checkpoint_key: str, limit: int) -> Sequence[str]:
-        """The ids of the root graph's checkpoints that no other follows, the newest first."""
-        named = {"thread": checkpoint_key, "limit": limit}
+        """The ids of the root graph's checkpoints that no other follows, the newest first, but for
+        those of branches that were dropped."""
+        named = {"thread": checkpoint_key, "limit": limit, "dropped": DROPPED}
         rows = await self._do(lambda: self.saver.conn.execute(HEADS, named).fetchall())
         return [id for (id,) in rows]
 

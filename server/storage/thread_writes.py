@@ -19,6 +19,10 @@ from turnstream.server.storage.write_meter import WriteMeter
 
 T = TypeVar("T")
 
+DROPPED = "turnstream-dropped"
+"""The task and the channel of a write that no graph reads: the branch that ends at its checkpoint
+is not shown any more."""
+
 
 class ThreadWrites:
     """The writes of LangGraph to one thread while it is watched."""
@@ -134,7 +138,13 @@ class WatchedSaver(BaseCheckpointSaver[str]):
 
     @abstractmethod
     async def heads(self, checkpoint_key: str, limit: int) -> Sequence[str]:
-        """The ids of the root graph's checkpoints that no other follows, the newest first."""
+        """The ids of the root graph's checkpoints that no other follows, the newest first, but for
+        those of branches that were dropped."""
+
+    async def drop_branch(self, checkpoint_key: str, head: str) -> None:
+        """Have `heads` leave out the branch that ends at a checkpoint."""
+        place = {"thread_id": checkpoint_key, "checkpoint_ns": "", "checkpoint_id": head}
+        await self.aput_writes({"configurable": place}, [(DROPPED, True)], DROPPED)
 
     @abstractmethod
     def delete_newest(self, thread_id: str) -> bool:

@@ -209,6 +209,8 @@ class TurnRequest:
     head: str | None = None
     """The last checkpoint of a branch that the thread has left: the request is about that one, and
     the thread becomes what follows. Empty: about nothing. None: about the thread as it is."""
+    drops_left: bool = False
+    """The branch that the request leaves is not shown any more."""
     version: str | None = None
     """The same by the version of a turn, whose branch it is. None: whatever the thread shows."""
     client_tools: tuple[ClientTool, ...] = ()

@@ -169,6 +169,8 @@ async def test_the_heads_are_the_last_checkpoints_of_each_branch(
             ids.append(checkpoint["id"])
         assert await saver.heads(THREAD.checkpoint_key, 5) == ids[::-1]
         assert await saver.heads(THREAD.checkpoint_key, 1) == ids[1:]
+        await saver.drop_branch(THREAD.checkpoint_key, ids[0])
+        assert await saver.heads(THREAD.checkpoint_key, 5) == ids[1:]
 
 
 async def test_synchronous_calls_on_other_threads_read_and_write_too(

@@ -14,12 +14,12 @@ from tests.support.run_chunks import RunChunks, send_message
 from tests.support.scripted_model import Script, ScriptedModel, finish, text
 from turnstream.graphs.chat import build as built_in
 from turnstream.server.callers.principal import LOCAL
-from turnstream.server.runs.busy_threads import BusyThreads
+from turnstream.server.runs.busy_threads import BusyThreads, RunInProgress
 from turnstream.server.runs.reader import LoggedRun
 from turnstream.server.runs.thread_version import ThreadChanged
 from turnstream.server.turns.chunks import TextDelta
 from turnstream.server.turns.header import ThreadKey
-from turnstream.server.turns.requests import InvalidRequest, Resume, TurnRequest
+from turnstream.server.turns.requests import Branch, InvalidRequest, Resume, TurnRequest
 
 graphs = pytest.mark.parametrize("build", [built_in, agent], ids=["built-in", "own"])
 
@@ -121,3 +121,43 @@ async def test_without_a_live_run_it_is_a_message_like_any_other(tmp_path: Path)
         await send_message(inside, "Hi", on_busy="rollback")
         await send_message(inside, "And?", on_busy="rollback")
         assert await said(inside) == ["Hi", "Done.", "And?", "Done."]
+
+
+async def branches(inside: Backend) -> list[str]:
+    return [head async for head, _ in inside.runs.reader.left_branches(key_of())]
+
+
+@graphs
+async def test_what_was_taken_back_is_no_branch_and_no_version(build: Any, tmp_path: Path) -> None:
+    model = ScriptedModel.of([text("Hello."), finish()], stuck(), [text("Right."), finish()])
+    async with backend(tmp_path / "t.db", model, build=build) as inside:
+        await send_message(inside, "Hi")
+        again = await inside.start(
+            TurnRequest(key_of().thread_id, branch=Branch("regenerate", None))
+        )
+        await chunks_until(again, lambda told: any(isinstance(one, TextDelta) for one in told))
+        left = await branches(inside)
+        assert len(left) == 1
+        await send_message(inside, "Better", on_busy="rollback")
+        assert await branches(inside) == []
+        assert await said(inside) == ["Hi", "Hello.", "Better", "Right."]
+
+
+async def test_a_run_that_began_meanwhile_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with backend(tmp_path / "t.db", ScriptedModel.of(stuck(), stuck())) as inside:
+        first, begun = await live(inside, "First"), list[LoggedRun]()
+        base_of = BusyThreads.base_of
+
+        async def then_another(self: BusyThreads, key: ThreadKey, run_id: str) -> str:
+            base = await base_of(self, key, run_id)
+            await inside.stop()
+            begun.append(await live(inside, "Second"))
+            return base
+
+        monkeypatch.setattr(BusyThreads, "base_of", then_another)
+        with pytest.raises(RunInProgress):
+            await inside.runs.roll_back(LOCAL, key_of(), first.header.run_id, "langgraph")
+        assert await inside.store.holder(key_of()) == begun[0].header.run_id
+        await inside.stop()

@@ -42,7 +42,7 @@ from turnstream.server.extensions.workers.postgres.sent_saver import (
 )
 from turnstream.server.extensions.workers.postgres.transactions import PostgresTransactions, driver
 from turnstream.server.storage.history_handover import History, HistoryHandover
-from turnstream.server.storage.thread_writes import ThreadWrites, WatchedSaver
+from turnstream.server.storage.thread_writes import DROPPED, ThreadWrites, WatchedSaver
 
 T = TypeVar("T")
 
@@ -54,6 +54,9 @@ HEADS = """
     WHERE thread_id = %(thread)s AND checkpoint_ns = '' AND NOT EXISTS (
         SELECT 1 FROM checkpoints WHERE thread_id = %(thread)s AND checkpoint_ns = ''
         AND parent_checkpoint_id = head.checkpoint_id
+    ) AND NOT EXISTS (
+        SELECT 1 FROM checkpoint_writes WHERE thread_id = %(thread)s AND checkpoint_ns = ''
+        AND checkpoint_id = head.checkpoint_id AND task_id = %(dropped)s
     )
     ORDER BY checkpoint_id DESC LIMIT %(limit)s
 """
@@ -212,7 +215,7 @@ class PostgresCheckpointer(WatchedSaver, BasePostgresSaver):
             yield found
 
     async def heads(self, checkpoint_key: str, limit: int) -> Sequence[str]:
-        named = {"thread": checkpoint_key, "limit": limit}
+        named = {"thread": checkpoint_key, "limit": limit, "dropped": DROPPED}
 
         def heads(saver: PostgresSaver) -> Sequence[str]:
             with saver._cursor() as cursor:
