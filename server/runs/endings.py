@@ -22,6 +22,7 @@ from turnstream.server.turns.chunks import (
     Usage,
 )
 
+MAX_MODEL_CHARS = 200
 _REASONS: Mapping[str, FinishReason] = {
     "stop": "stop",
     "end_turn": "stop",
@@ -113,6 +114,12 @@ def usage_of(message: AIMessage) -> Usage:
         (counted.get("input_token_details") or {}).get("cache_read") or 0,
         (counted.get("output_token_details") or {}).get("reasoning") or 0,
     )
+
+
+def model_of(message: AIMessage) -> str | None:
+    """The name of the model that has spoken, as its server gives it."""
+    name = stored.model_name(message)
+    return name[:MAX_MODEL_CHARS] if isinstance(name, str) else None
 
 
 def timing_of(message: AIMessage) -> Timing | None:

@@ -121,6 +121,8 @@ class Run:
             keeps_removed=checkpoints.keeps_removed,
             calls=self._calls,
         )
+        if start.options.tells_tasks:
+            self.translator.told_values = checkpoints.attached.client_state
         self._removed = 0
         """The number of removed messages that are kept so far."""
         self._words = KeptWords(store, start.key, start.run_id, self.translator)

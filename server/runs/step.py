@@ -45,6 +45,7 @@ class StreamedStep:
         self.answers: list[ToolMessage] = []
         self.usage = Usage(0, 0)
         self.timing: Timing | None = None
+        self.model: str | None = None
         self.tool_ms: dict[str, int] = {}
         self.reason: FinishReason | None = None
         """None: the step has not ended."""

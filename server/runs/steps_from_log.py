@@ -9,7 +9,7 @@ from turnstream.graphs.calls import StreamedCall
 from turnstream.graphs.classify import Classifier
 from turnstream.graphs.dispositions import of_message
 from turnstream.graphs.parts import Kind, PartAssembler, StreamedText
-from turnstream.server.runs.endings import timing_of, usage_of
+from turnstream.server.runs.endings import model_of, timing_of, usage_of
 from turnstream.server.runs.speakers import Speaker
 from turnstream.server.runs.step import StreamedStep
 from turnstream.server.runs.told_steps import ToldSteps
@@ -43,6 +43,7 @@ def read_log(
         if message and step.step_id in whole:
             step.message = message
             step.usage, step.timing = usage_of(message), timing_of(message)
+            step.model = model_of(message)
             step.dispositions = of_message(message, {}, classifier.fallback)
 
 

@@ -1,6 +1,6 @@
 """The changes of a graph to the messages of a thread, as the run that works on it sees them."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
@@ -93,20 +93,33 @@ class ThreadNow:
         return gone, [message for message in messages if message.id not in self._before.ids]
 
 
-def ids_in(written: Any) -> set[str]:
-    """The ids of the messages that a task writes: one, a list, an `Overwrite`, or several writes,
-    which LangGraph gives as `{"$writes": [...]}`."""
+def writes_in(written: Any) -> Sequence[Any]:
+    """What a task writes to a channel, an `Overwrite` by its value: once, or several times, which
+    LangGraph gives as `{"$writes": [...]}`."""
     match written:
-        case Overwrite(value=value):
-            return ids_in(value)
         case {"$writes": list(writes)}:
-            return {id for write in writes for id in ids_in(write)}
-        case list() | tuple():
-            return {id for message in written for id in ids_in(message)}
-        case {"id": str(id)}:
-            return {id}
-    id_of_message = getattr(written, "id", None)
-    return {id_of_message} if isinstance(id_of_message, str) else set()
+            return [value for write in writes for value in writes_in(write)]
+        case Overwrite(value=value):
+            return [value]
+    return [written]
+
+
+def messages_in(written: Any) -> Iterator[Any]:
+    """Yield the messages that a task writes: one or a list, once or several times."""
+    for one in writes_in(written):
+        if isinstance(one, list | tuple):
+            yield from (message for some in one for message in messages_in(some))
+        else:
+            yield one
+
+
+def ids_in(written: Any) -> set[str]:
+    """The ids of the messages that a task writes."""
+    ids = (
+        message.get("id") if isinstance(message, dict) else getattr(message, "id", None)
+        for message in messages_in(written)
+    )
+    return {id for id in ids if isinstance(id, str)}
 
 
 def added_messages(updates: Mapping[str, Any]) -> list[AnyMessage]:

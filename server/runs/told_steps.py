@@ -12,7 +12,7 @@ from turnstream.graphs.dispositions import of_message
 from turnstream.graphs.parts import PartAssembler, PartDelta, StreamedPart, stored_parts
 from turnstream.graphs.result_view import ResultView
 from turnstream.graphs.server_keys import sent_keys
-from turnstream.server.runs.endings import timing_of, usage_of
+from turnstream.server.runs.endings import model_of, timing_of, usage_of
 from turnstream.server.runs.speakers import Speaker
 from turnstream.server.runs.step import StreamedStep, made_in
 from turnstream.server.turns.chunks import (
@@ -111,6 +111,7 @@ class ToldSteps:
         """The message is whole: its texts end, and its calls have all their arguments."""
         step.message = message
         step.usage, step.timing = usage_of(message), timing_of(message)
+        step.model = model_of(message)
         yield from step.close_text()
         carried = of_message(message, {}, self._classifier.fallback)
         step.dispositions = {
@@ -133,6 +134,7 @@ class ToldSteps:
         step = self.by_id[message.id or ""]
         step.message = message
         step.usage, step.timing = usage_of(message), timing_of(message)
+        step.model = model_of(message)
         dispositions = of_message(message, {}, self._classifier.fallback)
         step.dispositions = dispositions
         for part in stored_parts(message):
@@ -213,7 +215,8 @@ class ToldSteps:
         yield from step.close_text()
         yield from (PartFinish(step.step_id, path) for path in step.open_calls.values())
         step.open_calls = {}
-        yield StepFinish(step.step_id, reason, step.usage, step.timing, step.tool_ms)
+        about = step.usage, step.timing, step.tool_ms, step.model
+        yield StepFinish(step.step_id, reason, *about)
 
     def withdraw(self, step: StreamedStep) -> Iterator[Chunk]:
         yield from self.cut_off(step)

@@ -16,6 +16,7 @@ from turnstream.server.runs.approval_view import decided_approval, shown_approva
 from turnstream.server.runs.causes import TOLD
 from turnstream.server.runs.endings import (
     last_reason,
+    model_of,
     run_ended,
     timing_of,
     usage_of,
@@ -207,6 +208,7 @@ def _assistant_turn(
             finish_reason=last_reason(message, pending=pending or goes_on or message is not last),
             usage=usage_of(message),
             timing=timing_of(message),
+            model=model_of(message),
             removed=(message.id or "") in removed,
         )
         for message in spoken

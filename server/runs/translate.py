@@ -24,6 +24,7 @@ from langchain_core.messages import (
 from turnstream.graphs import stored
 from turnstream.graphs.answers import failed
 from turnstream.graphs.classify import Classifier
+from turnstream.graphs.client_state import ClientState
 from turnstream.graphs.execution import INNER
 from turnstream.graphs.result_view import ResultView
 from turnstream.graphs.stored import Ended
@@ -35,7 +36,14 @@ from turnstream.server.runs.speakers import RunningTasks, Speakers, is_internal,
 from turnstream.server.runs.step import StreamedStep
 from turnstream.server.runs.subagents import CallIds, CallsAtWork
 from turnstream.server.runs.substeps import Substeps
-from turnstream.server.runs.thread_changes import ThreadBefore, ThreadNow, added_messages, ids_in
+from turnstream.server.runs.thread_changes import (
+    ThreadBefore,
+    ThreadNow,
+    added_messages,
+    ids_in,
+    messages_in,
+    writes_in,
+)
 from turnstream.server.runs.told_steps import ToldSteps
 from turnstream.server.turns.chunks import (
     Chunk,
@@ -45,6 +53,8 @@ from turnstream.server.turns.chunks import (
     HistoryShortened,
     Interrupt,
     MessagesRemoved,
+    TaskFinish,
+    TaskStart,
 )
 
 INTERRUPT = "__interrupt__"
@@ -72,6 +82,8 @@ class Translator:
         """`keeps_removed`: messages by which the graph shortens its thread are still shown. `calls`
         are those under which the run's graph has subagents; None: it streams none."""
         self._calls = calls
+        self.told_values: ClientState | None = None
+        """Those that are told of what a task writes; None: no task is told."""
         self._history = history
         self._thread = ThreadNow(history, keeps_removed=keeps_removed)
         self._pending = dict(history.pending)
@@ -257,6 +269,7 @@ class Translator:
     def _task(self, namespace: tuple[str, ...], data: Mapping[str, Any]) -> Iterator[Chunk]:
         """A node of the root graph that has ended: what it said and does not write is withdrawn."""
         self._tasks.take(namespace, data)
+        yield from self._told_task(namespace, data)
         if namespace or "result" not in data or data.get("error") or data.get("interrupts"):
             return
         task = f"{data['name']}:{data['id']}"
@@ -269,6 +282,29 @@ class Translator:
                 if step.step_id not in written:
                     known = step.speaker.names in kept
                     yield from (self._steps.withdraw if known else self._withdraw)(step)
+
+    def _told_task(
+        self, namespace: tuple[str, ...], data: Mapping[str, Any]
+    ) -> Iterator[TaskStart | TaskFinish]:
+        """A node that begins or has ended, unless it is one of a subagent."""
+        view = self.told_values
+        if view is None or (self._calls and self._calls.of_graph(namespace) is not None):
+            return
+        about = str(data["id"]), str(data["name"]), tuple(namespace)
+        if "result" not in data:
+            yield TaskStart(*about)
+        elif not (data.get("error") or data.get("interrupts")):
+            written = {name: writes_in(of_one) for name, of_one in (data["result"] or {}).items()}
+            messages = [*messages_in([*written.pop("messages", ())])]
+            by_model = (one.id for one in messages if isinstance(one, AIMessage))
+            answers = (one.tool_call_id for one in messages if isinstance(one, ToolMessage))
+            times = max(map(len, written.values()), default=0)
+            writes = (
+                view.shown({name: some[n] for name, some in written.items() if n < len(some)})
+                for n in range(times)
+            )
+            told = (*filter(None, by_model),), (*answers,), (*filter(None, writes),)
+            yield TaskFinish(*about, *told)
 
     def _stored(self, message: AnyMessage) -> Iterator[Chunk]:
         """A message that a node has written."""

@@ -170,6 +170,7 @@ class Accumulator:
                     finish_reason=chunk.reason,
                     usage=chunk.usage,
                     timing=chunk.timing,
+                    model=chunk.model,
                 )
             case StepWithdrawn():
                 self._steps.pop(chunk.step_id, None)
@@ -306,7 +307,7 @@ def substep_chunks(step: Step, message_id: str = "", first: int = 0) -> Iterator
             case FilePart() | SourcePart():
                 yield PartMade(id, path, part)
     usage = step.usage or Usage(0, 0)
-    yield StepFinish(id, step.finish_reason, usage, step.timing, step.tool_ms)
+    yield StepFinish(id, step.finish_reason, usage, step.timing, step.tool_ms, step.model)
 
 
 def _begun(chunk: PartStart | PartMade) -> MessagePart:

@@ -2,7 +2,7 @@
 
 The words are those of assistant-stream's `AssistantStreamChunk` (0.3.44). A run says:
 
-    run     = (step | substep | data)* [error] message-finish done
+    run     = (step | substep | task | data)* [error] message-finish done
     step    = step-start part* step-finish [step-withdrawn]
     part    = part-start text-delta* part-finish                                  (text, reasoning)
             | part-start text-delta* args-finish [result] part-finish             (tool call)
@@ -19,6 +19,9 @@ A step that a subagent makes under a tool call is a substep: each of its chunks 
 `Substep`, which names the call. The parts under one call are numbered apart, from 0 in each run. A
 substep that is withdrawn and begins again is one that its agent has changed; any other was cut,
 since the substeps of the call were too long.
+
+A task is a node of the graph at work, told between its two chunks if the client of the run has
+asked for that (`RunOptions.tells_tasks`). One that fails, stops to ask or is cut off has no end.
 """
 
 from collections.abc import Mapping
@@ -158,6 +161,8 @@ class StepFinish:
     """None: the model was cut off."""
     tool_ms: Mapping[str, int] = field(default_factory=dict)
     """Milliseconds of the step's tools, by call id."""
+    model: str | None = None
+    """The name of the model that has spoken, as its server gives it; None: it gives none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,6 +268,31 @@ class Substep:
 
 
 @dataclass(frozen=True, slots=True)
+class TaskStart:
+    """A node begins. `namespace` has the subgraphs around it, as in `StepStart`."""
+
+    task_id: str
+    node: str
+    namespace: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TaskFinish:
+    """A node has ended, and has written this."""
+
+    task_id: str
+    node: str
+    namespace: tuple[str, ...] = ()
+    step_ids: tuple[str, ...] = ()
+    """The model's messages that it wrote."""
+    call_ids: tuple[str, ...] = ()
+    """The calls whose results it wrote."""
+    writes: tuple[Mapping[str, Any], ...] = ()
+    """What it wrote beside messages, at one time or at several, as far as clients see the graph's
+    state."""
+
+
+@dataclass(frozen=True, slots=True)
 class ToolApproval:
     """The approval of a call of an earlier run: it was decided, or is asked for again. Of a call of
     the run itself `ArgsFinish` says that it needs one: its id is the call's."""
@@ -315,6 +345,8 @@ class Done: ...
 Chunk = (
     StepChunk
     | Substep
+    | TaskStart
+    | TaskFinish
     | MessagesRemoved
     | HistoryShortened
     | Interrupt

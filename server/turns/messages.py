@@ -79,6 +79,8 @@ class Step:
     timing: Timing | None = None
     removed: bool = False
     """True if the graph has removed it from what its model gets."""
+    model: str | None = None
+    """The name of the model that has spoken, as its server gives it."""
     agent: str | None = None
     """The agent that speaks in a substep."""
     namespace: tuple[str, ...] = ()

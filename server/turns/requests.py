@@ -167,6 +167,8 @@ class RunOptions:
     interrupt_after: Literal["*"] | tuple[str, ...] = ()
     recursion_limit: int | None = None
     """Steps of the graph. None: the graph's own."""
+    tells_tasks: bool = False
+    """Tell which nodes begin and end."""
 
     @property
     def has_breakpoints(self) -> bool:

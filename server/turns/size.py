@@ -10,6 +10,7 @@ from turnstream.server.turns.chunks import (
     PartMade,
     Result,
     Substep,
+    TaskFinish,
     TextDelta,
     ToolProgress,
     ToolSettled,
@@ -31,6 +32,8 @@ def text_bytes(chunk: Chunk) -> int:
             return _size(json.dumps(chunk.data, ensure_ascii=False))
         case Custom() | Interrupt():
             return _size(json.dumps(chunk.value, ensure_ascii=False))
+        case TaskFinish():
+            return _size(json.dumps(chunk.writes, ensure_ascii=False))
         case GraphState():
             return _size(json.dumps(chunk.values, ensure_ascii=False))
     return 0

@@ -220,13 +220,20 @@ async def test_subagents_of_deepagents_have_views_and_say_nothing_in_the_answer(
 ) -> None:
     async with agent(tmp_path, "deep") as http:
         await http.http.get("/health")
-        await page.do("open", url=http.url, subagents=["task"])
+        await page.do("open", url=http.url, subagents=["task"], history=True)
         await page.do("send", text="moss and fern", options={"streamSubgraphs": True})
         report = await clean_report(page, http)
         texts = ["I found facts of moss.", "I found facts of fern."]
         assert report["messages"][-1]["content"] == f"Written: {' '.join(texts)}"
         views = report["subagents"]
         assert [view["status"] for view in views] == ["complete", "complete"]
+        assert [
+            [message["content"] for message in view["messages"] if message["type"] == "ai"]
+            for view in views
+        ] == [["Looking.", text] for text in texts]
+        await page.do("reload")
+        await page.do("restore")
+        views = (await page.report())["subagents"]
         assert [
             [message["content"] for message in view["messages"] if message["type"] == "ai"]
             for view in views
@@ -492,7 +499,7 @@ async def test_progress_and_custom_events_come_to_those_who_listen(
         await page.do("open", url=server.url, listens=True)
         await page.do("send", text="Count")
         report = await clean_report(page, server.http)
-        assert [[*update] for update in report["updates"]] == [["tools"], ["agent"], ["agent"]]
+        assert [[*update] for update in report["updates"]] == [["agent"], ["tools"], ["agent"]]
         assert [one["result"] for one in report["toolProgress"]] == [{"total": 2}]
 
 

@@ -92,6 +92,9 @@ serve(async ({ url, id = null, assistant = "chat", history = false, reconnects =
       root.unmount();
       await mount();
     },
+    /** The subagents of the loaded thread have their messages. */
+    restore: () =>
+      shows(() => stream.subagents.size && [...stream.subagents.values()].every((one) => one.messages.length)),
     report: () => ({
       messages: stream.messages,
       branches: stream.messages.map(({ id }) => (history ? options(id).length : 0)),

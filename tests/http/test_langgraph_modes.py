@@ -3,9 +3,11 @@
 from pathlib import Path
 from typing import Any
 
+from tests.graphs.zoo.todos import SECRET
 from tests.support.endpoint import call_reply, text_reply
 from tests.support.langgraph_reader import named_frames
 from tests.support.scripted_server import ScriptedServer, scripted_server
+from tests.support.serving import serving, settings
 
 PATH = "/langgraph/threads/t1"
 
@@ -58,9 +60,8 @@ async def test_debug_numbers_both(tmp_path: Path) -> None:
     async with added(tmp_path) as server:
         told = await streamed(server, "debug")
     kinds = [(data["type"], data["step"]) for event, data in told if event == "debug"]
-    turn = [("task", 0), ("task_result", 0), ("checkpoint", 0)]
-    assert [one for one in kinds if one[0] != "task"][:2] == turn[1:]
-    assert sorted({step for _, step in kinds}) == [*range(4)]
+    steps = [(kind, step) for step in (1, 2, 3) for kind in ("task", "task_result", "checkpoint")]
+    assert kinds == [("checkpoint", 0), *steps]
 
 
 async def test_raw_events_are_of_the_run_its_model_calls_and_its_tools(tmp_path: Path) -> None:
@@ -76,3 +77,60 @@ async def test_raw_events_are_of_the_run_its_model_calls_and_its_tools(tmp_path:
         one["run_id"] for one in told
     }
     assert told[-1]["data"]["output"]["messages"][-1]["content"] == "It is 3."
+
+
+TODOS = """
+from tests.graphs.zoo.model import ReplyingModel
+from tests.graphs.zoo.todos import note_both, todo_agent
+
+
+def make():
+    return todo_agent(ReplyingModel(replies=note_both))
+"""
+
+
+MILK, EGGS = ({"text": text, "done": False} for text in ("milk", "eggs"))
+
+
+async def test_of_a_graph_of_ones_own_each_node_is_a_task_and_tells_what_clients_see(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "todos.py"
+    file.write_text(TODOS)
+    given = settings(tmp_path / "t.db", graph=f"{file}:make", client_state=("todos", "plan"))
+    said = {"type": "human", "content": "Milk", "id": "h1"}
+    modes = ["tasks", "updates", "debug", "events"]
+    body = {"assistant_id": "todos", "input": {"messages": [said]}, "stream_mode": modes}
+    async with serving(given) as client:
+        answer = await client.http.post(f"{PATH}/runs/stream", json=body)
+        assert answer.status_code == 200, answer.text
+    told = [(one.event, one.data) for one in named_frames(answer.content)]
+    assert SECRET not in answer.text
+    assert "secrets" not in answer.text
+    nodes = ["plan", "agent", "tools", "agent"]
+    tasks = [data for event, data in told if event == "tasks"]
+    begun = [one for one in tasks if "input" in one]
+    ended = [one for one in tasks if "result" in one]
+    assert [one["name"] for one in begun] == nodes
+    assert sorted(one["id"] for one in ended) == sorted(one["id"] for one in begun)
+    written = [sorted(one["result"]) for one in ended]
+    assert written == [["plan"], ["messages"], ["messages", "todos"], ["messages"]]
+    (result,) = [one["result"] for one in ended if one["name"] == "tools"]
+    assert [message["type"] for message in result["messages"]] == ["tool", "tool"]
+    assert result["todos"] == {"$writes": [[MILK], [EGGS]]}
+    updates = [data for event, data in told if event == "updates"]
+    assert [next(iter(one)) for one in updates] == ["plan", "agent", "tools", "tools", "agent"]
+    assert updates[-1]["agent"]["messages"][0]["content"] == "Both noted."
+    assert updates[0]["plan"]["plan"]["title"] == "Milk"
+    todos = [one["tools"]["todos"] for one in updates if "todos" in one.get("tools", ())]
+    assert todos == [[MILK], [EGGS]]
+    debug = [
+        data["payload"]["name"]
+        for event, data in told
+        if event == "debug" and data["type"] == "task"
+    ]
+    assert debug == nodes
+    chains = [
+        one["name"] for event, one in told if event == "events" and one["event"] == "on_chain_end"
+    ]
+    assert chains == [*nodes, "LangGraph"]

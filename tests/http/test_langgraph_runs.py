@@ -63,6 +63,24 @@ async def test_a_batch_begins_as_a_whole_or_not_at_all(
         assert (await client.http.get(f"{PATH}/threads/t2")).status_code == 404
 
 
+async def test_of_a_run_that_waits_the_graph_stands_for_an_assistant_that_is_gone(
+    tmp_path: Path, endpoint: StrictEndpoint
+) -> None:
+    pause = Pause(asyncio.Event())
+    endpoint.script(reply(Say("One"), pause), text_reply("Two."))
+    async with serving(endpoint_settings(tmp_path / "t.db", endpoint)) as client:
+        mine = {"graph_id": "chat", "assistant_id": "mine"}
+        await client.http.post(f"{PATH}/assistants", json=mine)
+        for words in ("1", "2"):
+            body = {**asked(words), "assistant_id": "mine"}
+            await client.http.post(f"{PATH}/threads/t1/runs", json=body)
+        await client.http.delete(f"{PATH}/assistants/mine")
+        runs = (await client.http.get(f"{PATH}/threads/t1/runs")).json()
+        told = [(one["status"], one["assistant_id"]) for one in runs]
+        assert told == [("pending", "chat"), ("running", "chat")]
+        pause.event.set()
+
+
 async def test_live_runs_are_stopped_together(tmp_path: Path, endpoint: StrictEndpoint) -> None:
     for _ in range(3):
         endpoint.script(reply(Say("One"), Pause(asyncio.Event())))

@@ -283,13 +283,20 @@ async def test_a_state_and_a_history_are_read_in_parts(
             ({}, [1, 0, -1]),
             ({"metadata": {"step": 0}}, [0]),
             ({"metadata": {"run_id": run["run_id"]}}, [1]),
-            ({"metadata": {"source": "input"}}, []),
+            ({"metadata": {"source": "input"}}, [-1]),
             ({"checkpoint": {"checkpoint_id": "start", "checkpoint_ns": ""}}, [-1]),
         ):
             body = {**asked, "select": ["metadata"]}
             states = (await client.http.post(f"{PATH}/history", json=body)).json()
             assert [one["metadata"]["step"] for one in states] == steps
             assert all([*one] == ["metadata"] for one in states)
+        listed = (await client.http.get(f"{PATH}/history", params={"limit": 2})).json()
+        whole = (await client.http.post(f"{PATH}/history", json={})).json()
+        assert (listed, whole[-1]["next"]) == (whole[:2], ["__start__"])
+        before = {"before": listed[-1]["checkpoint"]["checkpoint_id"]}
+        assert (await client.http.get(f"{PATH}/history", params=before)).json() == whole[2:]
+        wrong = await client.http.get(f"{PATH}/history", params={"limit": "many"})
+        assert (wrong.status_code, wrong.json()["code"]) == (422, "invalid_limit")
         inner = {"checkpoint": {"checkpoint_ns": "inside:1"}}
         for path in ("history", "state/checkpoint"):
             refused = await client.http.post(f"{PATH}/{path}", json=inner)

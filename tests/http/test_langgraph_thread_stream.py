@@ -88,6 +88,21 @@ async def test_a_reader_that_comes_while_a_run_is_live_gets_no_earlier_one(
         assert {one.data["run_id"] for one in [first, *done]} == {live}
 
 
+async def test_it_begins_with_all_runs_for_who_asks_and_says_that_a_place_is_lost(
+    tmp_path: Path, endpoint: StrictEndpoint
+) -> None:
+    endpoint.script(text_reply("One."), text_reply("Two."))
+    async with serving(endpoint_settings(tmp_path / "t.db", endpoint)) as client:
+        for words in ("1", "2"):
+            await client.http.post(f"{PATH}/runs/wait", json=asked(words))
+        async with reading(client, "-1", stream_mode="state_update") as told:
+            ends = [(await until_done(told))[-2].data["messages"][-1] for _ in range(2)]
+        assert [one["content"] for one in ends] == ["One.", "Two."]
+        async with reading(client, "gone:7") as told:
+            (lost,) = [event async for event in told if event.event == "error"]
+        assert lost.data["error"] == "cursor_lost"
+
+
 async def test_it_goes_on_when_the_store_is_away_for_a_moment(
     tmp_path: Path, endpoint: StrictEndpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:

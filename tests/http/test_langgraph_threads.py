@@ -110,7 +110,7 @@ async def test_metadata_that_cannot_be_kept_changes_nothing(tmp_path: Path) -> N
         unknown = await client.http.patch(f"{PATH}/t2", json={"metadata": {"topic": "x"}})
         assert unknown.status_code == 404
         metadata = (await client.http.get(f"{PATH}/t1")).json()["metadata"]
-        assert metadata.keys() == {"title", "topic", "graph_id", "assistant_id"}
+        assert metadata.keys() == {"topic", "graph_id", "assistant_id"}
         assert metadata["topic"] == "x" * 9_000
 
 

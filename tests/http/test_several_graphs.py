@@ -346,7 +346,7 @@ async def test_a_thread_keeps_the_graph_that_it_was_made_for(client: Client) -> 
 
 async def test_a_thread_that_was_made_for_no_graph_has_none_until_it_runs(client: Client) -> None:
     thread = await made(client, thread_id="t1")
-    assert thread["metadata"] == {"title": ""}
+    assert thread["metadata"] == {}
     assert "graph" not in await client.thread("t1")
     assert "graph" not in (await client.http.get("/threads")).json()["threads"][0]
     assert await found(client) == ["t1"]

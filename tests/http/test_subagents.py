@@ -108,6 +108,33 @@ async def test_langgraphs_sdk_has_it_under_its_namespace_if_it_asks(client: Clie
     }
     updates = [one for one in events[True] if one.event.startswith("updates|tools:")]
     assert len(updates) == 3  # two messages and a result
+    values = [one for one in events[True] if one.event.startswith("values|tools:")]
+    assert [message["type"] for message in values[-1].data["messages"]] == ["ai", "tool", "ai"]
+
+
+async def test_langgraphs_sdk_finds_its_messages_after_a_reload(client: Client) -> None:
+    thread, _ = await client.turn({"message": "moss"})
+    path = f"/langgraph/threads/{thread}"
+    history = (await client.http.post(f"{path}/history", json={})).json()
+    ((state, task),) = [(one, task) for one in history for task in one["tasks"]]
+    (call,) = state["values"]["messages"][-1]["tool_calls"]
+    assert (task["id"], task["name"], task["path"][:2]) == (
+        call["id"],
+        "tools",
+        ["__pregel_push", 0],
+    )
+    assert [one["tool_call_id"] for one in task["result"]["messages"]] == [call["id"]]
+    below = {"checkpoint": {"checkpoint_ns": f"tools:{call['id']}"}}
+    (found,) = (await client.http.post(f"{path}/history", json=below)).json()
+    told = [one for one in found["values"]["messages"] if one["type"] == "ai"]
+    assert [one["content"] for one in told] == SAID
+    assert (await client.http.post(f"{path}/state/checkpoint", json=below)).json() == found
+    nobody = {"checkpoint": {"checkpoint_ns": "tools:none"}}
+    assert (await client.http.post(f"{path}/history", json=nobody)).json() == []
+    other = {"checkpoint": {"checkpoint_ns": "node:1"}}
+    assert (await client.http.post(f"{path}/history", json=other)).status_code == 422
+    answer = await client.http.post(f"{path}/state", json={**below, "values": {}})
+    assert answer.json()["code"] == "unsupported_option"
 
 
 @pytest.mark.parametrize("version", [None, "1.0"])

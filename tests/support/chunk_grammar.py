@@ -29,6 +29,8 @@ from turnstream.server.turns.chunks import (
     StepStart,
     StepWithdrawn,
     Substep,
+    TaskFinish,
+    TaskStart,
     TextDelta,
     ToolApproval,
     ToolCallPart,
@@ -109,6 +111,8 @@ class _Reader:
                     | ToolProgress
                     | Custom
                     | GraphState
+                    | TaskStart
+                    | TaskFinish
                     | Interrupt
                     | InterruptsDiscarded
                     | MessagesRemoved

@@ -133,6 +133,8 @@ class UIMessageStreamEncoder:
             chunks.InterruptsDiscarded: _data,
             chunks.RunEnded: self._run_ended,
             chunks.Substep: self._substep,
+            chunks.TaskStart: _untold,
+            chunks.TaskFinish: _untold,
             chunks.ToolSettled: self._settled,
             chunks.ToolApproval: self._approval,
             chunks.ToolProgress: self._progress,
@@ -379,6 +381,10 @@ def _made(part: chunks.MadePart) -> Payload:
 
 def _error(chunk: chunks.Error) -> list[Payload]:
     return [{"type": "error", "errorText": _error_text(chunk.message, chunk.error_id)}]
+
+
+def _untold(_chunk: Chunk) -> list[Payload]:
+    return []
 
 
 def _data(chunk: Chunk) -> list[Payload]:

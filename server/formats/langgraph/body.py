@@ -369,7 +369,7 @@ def parse(body: Any, limits: BodyLimits, model: type[RunBody] = RunBody) -> Subm
         answers_are_copies=True,
         client_tools=tools,
         values=read(Values, given, limits).graph_values,
-        options=RunOptions(before, after, limit),
+        options=RunOptions(before, after, limit, tells_tasks=True),
         resume=None if resume is None else Resume(resume),
         on_busy=_ON_BUSY[asked.multitask_strategy or "enqueue"],
         must_exist=asked.if_not_exists == "reject",

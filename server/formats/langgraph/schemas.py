@@ -7,6 +7,7 @@ from typing import Any, get_args
 from turnstream.server.formats import body_schemas
 from turnstream.server.formats.body_schemas import NOTHING, Schema, choice, nullable, ref, variant
 from turnstream.server.formats.langgraph import body
+from turnstream.server.formats.langgraph.snapshot import OF_CALL
 from turnstream.server.formats.langgraph.stream import ASKED_MODES, MODES, OTHER_MODES
 from turnstream.server.formats.metadata_schemas import (
     COUNT,
@@ -122,6 +123,7 @@ _STATUS = choice("success", "error")
 _TOOL_MESSAGE = record(
     type="tool", id=TEXT, tool_call_id=TEXT, name=TEXT, content=_RESULT, status=_STATUS
 )
+_REASON = choice(*(one.replace("-", "_") for one in get_args(FinishReason)))
 _MESSAGE = any_of(
     record(_MARK, type="human", id=TEXT, content=_content(_TEXT_BLOCK, _IMAGE)),
     record(
@@ -130,7 +132,7 @@ _MESSAGE = any_of(
         id=TEXT,
         content=_content(*_spoken(), _REASONING),
         tool_calls=list_of(_CALL),
-        response_metadata=record(finish_reason=nullable(choice(*get_args(FinishReason)))),
+        response_metadata=record({"model_name": TEXT}, finish_reason=nullable(_REASON)),
     ),
     _TOOL_MESSAGE,
 )
@@ -151,13 +153,14 @@ def _json(data: Schema) -> Schema:
 _FAILURE = nullable(_json(ref("LangGraph.Error")))
 _INNER = record(thread_id=TEXT, checkpoint_ns=TEXT)
 _TASK = record(
+    {"path": described({"type": "array"}, "Of a call under which subagents worked.")},
     id=TEXT,
     name=TEXT,
     error=_FAILURE,
     interrupts=_INTERRUPTS,
     checkpoint=described(nullable(_INNER), "Where a subgraph waits."),
     state=described(nullable(_OBJECT), "Its state, if the request asks for it."),
-    result=NOTHING,
+    result=nullable(_OBJECT),
 )
 _PLACE = nullable(ref("LangGraph.Checkpoint"))
 _STATE = record(
@@ -165,7 +168,11 @@ _STATE = record(
     next=list_of(TEXT),
     tasks=list_of(_TASK),
     metadata=nullable(
-        record({"run_id": TEXT}, step={"type": "integer", "minimum": -1}, source="loop")
+        record(
+            {"run_id": TEXT},
+            step={"type": "integer", "minimum": -1},
+            source=choice("loop", "input"),
+        )
     ),
     created_at=nullable({**TEXT, "format": "date-time"}),
     checkpoint=_PLACE,
@@ -191,7 +198,8 @@ _MESSAGE_EVENT = described(
     list_of(any_of(_CHUNK, _TOOL_MESSAGE, _REMOVAL, _SOURCE), minItems=2, maxItems=2),
     "A chunk of a message or a whole one, and what it is of.",
 )
-_UPDATE = record(messages=list_of(any_of(ref("Message.langgraph"), _REMOVAL)))
+_WRITTEN = list_of(any_of(ref("Message.langgraph"), _REMOVAL))
+_UPDATE = nullable({**_OBJECT, "properties": {"messages": _WRITTEN}})
 _TOOL_EVENT = record(
     {"name": TEXT, "input": {}, "data": {}, "output": {}, "error": {}},
     event=choice("on_tool_start", "on_tool_event", "on_tool_end", "on_tool_error"),
@@ -244,7 +252,9 @@ def components() -> dict[str, Schema]:
     return {
         "LangGraph.Interrupt": record({"response_schema": _OBJECT}, id=TEXT, value={}),
         "LangGraph.Checkpoint": record(
-            thread_id=TEXT, checkpoint_ns={"const": ""}, checkpoint_id=TEXT
+            thread_id=TEXT,
+            checkpoint_ns={**TEXT, "pattern": rf"^({OF_CALL}.*)?$"},
+            checkpoint_id=TEXT,
         ),
         "LangGraph.SomeState": described(
             body_schemas.an_object((), **_STATE["properties"]) | {"additionalProperties": False},

@@ -23,8 +23,13 @@ approval are one interrupt, whose value has the shape of LangChain's `HumanInThe
 
     state = {"values": {"messages", ...}, "next": [node], "tasks": [task], "metadata": {"step"},
              "created_at", "checkpoint", "parent_checkpoint": checkpoint | null}
-    task  = {"id", "name", "error": string | null, "interrupts": [interrupt]}
+    task  = {"id", "name", "error": string | null, "interrupts": [interrupt], "path"?, "result"}
     checkpoint = {"thread_id", "checkpoint_ns": "", "checkpoint_id"}
+
+A call under which subagents worked is a task of the state that it follows: its id is the call's,
+its `path` says which of the message's calls without a result it is, its `result` has the tool
+message. `tools:{id of the call}` is the `checkpoint_ns` of the subagent's own state, which has the
+messages of its steps.
 
 LangGraph has a checkpoint a step of its graph, which takes 33 ms each to read. Clients want to know
 where a message is first seen, and what was before it: a run from there replaces the message. The
@@ -42,7 +47,7 @@ from turnstream.server.formats import langchain_messages as langchain
 from turnstream.server.formats.json_text import dumps
 from turnstream.server.formats.langchain_messages import Json
 from turnstream.server.formats.metadata import given
-from turnstream.server.turns.chunks import FilePart, Interrupt, Usage
+from turnstream.server.turns.chunks import FilePart, FinishReason, Interrupt, Usage
 from turnstream.server.turns.graph_state import Values
 from turnstream.server.turns.messages import (
     AssistantTurn,
@@ -56,9 +61,17 @@ from turnstream.server.turns.requests import ImageContent, InvalidRequest
 from turnstream.server.turns.told_thread import calls_of
 
 NO_IMAGE = "data:,"
+_REASONS: Mapping[FinishReason, str] = {
+    "tool-calls": "tool_calls",
+    "content-filter": "content_filter",
+}
+"""The finish reasons that LangChain's models call otherwise."""
 DECISIONS = ("approve", "edit", "reject")
 _REQUEST = "Tool execution requires approval"
 _CUT_OFF = f"{_REQUEST}. It was approved before and cut off, and may have run"
+OF_CALL = "tools:"
+"""Prefix of the namespace of what runs under a call, which the id of the call follows."""
+NO_CALLS: Mapping[str, ToolCall] = {}
 START, _AFTER = "start", "after-"
 """The checkpoint of the state ahead of all messages, and the prefix of any other, which the id of
 the last message follows."""
@@ -118,7 +131,10 @@ def ai_message(step: Step) -> Json:
         "id": step.step_id,
         "content": langchain.ai_content(step.parts),
         "tool_calls": [_call(call) for call in _calls(step.parts)],
-        "response_metadata": {"finish_reason": step.finish_reason},
+        "response_metadata": {
+            "finish_reason": _REASONS.get(step.finish_reason, step.finish_reason),
+            **given(model_name=step.model),
+        },
         **given(usage_metadata=step.usage and _usage(step.usage)),
         **(langchain.REMOVED if step.removed else {}),
     }
@@ -236,19 +252,77 @@ def unknown_checkpoint(checkpoint_id: str) -> InvalidRequest:
     )
 
 
-def state(thread: SavedThread, count: int, created_at: str, *, subgraphs: bool = False) -> Json:
+def state(
+    thread: SavedThread,
+    count: int,
+    created_at: str,
+    called: Mapping[str, ToolCall] = NO_CALLS,
+    *,
+    subgraphs: bool = False,
+) -> Json:
     """The state after the first `count` of the thread's messages, without its `values`;
-    `subgraphs`: with the states in which subgraphs wait."""
+    `subgraphs`: with the states in which subgraphs wait; `called` are the calls that are shown as
+    tasks."""
     is_now = count == len(thread.messages) and thread.head is None
     standing = tasks(thread, subgraphs=subgraphs) if is_now else []
+    standing += _called(thread.messages[:count], called) if called and not standing else []
+    due = [task["name"] for task in standing if task["error"] is None]
     return {
-        "next": [task["name"] for task in standing if task["error"] is None],
+        "next": due if count or is_now else ["__start__"],
         "tasks": standing,
         "metadata": metadata(thread, count),
         "created_at": created_at,
         "checkpoint": checkpoint(thread, count),
         "parent_checkpoint": checkpoint(thread, count - 1) if count else None,
         "interrupts": [one for task in standing for one in task["interrupts"]],
+    }
+
+
+def calls_of_subagents(turns: Iterable[Turn]) -> dict[str, ToolCall]:
+    """The calls under which subagents worked, by id."""
+    return {id: call for id, call in calls_of(turns).items() if call.substeps}
+
+
+def _called(messages: Sequence[Json], called: Mapping[str, ToolCall]) -> list[Json]:
+    """The calls of the last message that have no result in these messages, as tasks."""
+    answered, tasks = set[str](), list[Json]()
+    for message in reversed(messages):
+        if message["type"] == "tool":
+            answered.add(message["tool_call_id"])
+            continue
+        calls = [one for one in message.get("tool_calls", ()) if one["id"] not in answered]
+        for place, id in enumerate(one["id"] for one in calls):
+            if id in called:
+                ended = called[id].end is not None
+                result = {"messages": [langchain.tool_message(called[id])]} if ended else None
+                path = ["__pregel_push", place, False]
+                tasks.append({**_task(id, "tools", []), "path": path, "result": result})
+        break
+    return tasks
+
+
+def state_below(
+    thread_id: str, namespace: str, called: Mapping[str, ToolCall], created_at: str
+) -> Json | None:
+    """The state of the subagent under a call, by its namespace; None: there is none."""
+    call: ToolCall | None = None
+    for name in namespace.split("|"):
+        call = called.get(name.removeprefix(OF_CALL))
+        if call is None:
+            return None
+        called = calls_of_subagents((AssistantTurn("", call.substeps),))
+    said = messages((AssistantTurn("", call.substeps if call else ()),))
+    place = {"thread_id": thread_id, "checkpoint_ns": namespace}
+    id = f"{_AFTER}{said[-1]['id']}" if said else START
+    return {
+        "values": {"messages": said},
+        "next": [],
+        "tasks": _called(said, called),
+        "metadata": {"step": len(said) - 1, "source": "loop"},
+        "created_at": created_at,
+        "checkpoint": {**place, "checkpoint_id": id},
+        "parent_checkpoint": None,
+        "interrupts": [],
     }
 
 
@@ -270,7 +344,8 @@ def metadata(thread: SavedThread, count: int) -> Json:
     has left it."""
     is_now = count == len(thread.messages) and thread.head is None
     run_id = thread.run_id if is_now else None
-    return {"step": count - 1, "source": "loop", **given(run_id=run_id)}
+    source = "loop" if count else "input"
+    return {"step": count - 1, "source": source, **given(run_id=run_id)}
 
 
 def empty_state() -> Json:

@@ -2,22 +2,29 @@
 2.0.0), assistant-ui's `useLangGraphRuntime` (0.14) and Python's `langgraph_sdk` (0.4.14) read them.
 
     metadata   {"run_id", "attempt"}, ahead of the first event
-    values     {"messages", "__interrupt__"?, ...}: ahead of the first event, at the end, and when
-               what clients see of the graph's own state has changed: it is in there by name
+    values     {"messages", "__interrupt__"?, ...}: ahead of the first event, between the steps of
+               the graph, at the end, and when what clients see of the graph's own state has
+               changed: it is in there by name
     messages   [chunk of a message, {"langgraph_node", "langgraph_checkpoint_ns"?}]
-    updates    {node: {"messages": [message]}}: a message or a result that is whole;
-               {"__interrupt__": [interrupt]}
-    tasks      {"id", "name", "input", "triggers", "metadata"} where a model or a tool begins,
+    updates    {node: {"messages": [message], ...}}: what a node has written, as far as clients see
+               it; null: nothing; {"__interrupt__": [interrupt]}
+    tasks      {"id", "name", "input", "triggers", "metadata"} where a node begins,
                {"id", "name", "error", "result", "interrupts"} where it has ended
     checkpoints   the state behind each message that is whole, as in a history
     debug      {"step", "type": "task" | "task_result" | "checkpoint", "payload": one of the above}
     events     {"event": "on_chat_model_stream", "run_id", "name", "data", ...}, with LangChain's
-               names: of the run, its model calls and its tools
+               names: of the run, its nodes, its model calls and its tools
     custom     what a graph or a tool wrote to LangGraph's stream writer
     tools      {"event": "on_tool_start" | "on_tool_event" | "on_tool_end" | "on_tool_error",
                 "toolCallId", "name", ...}: how a tool gets on, for `toolProgress`
-    messages|ns, updates|ns, tools|ns     the same of subagents, if `stream_subgraphs` asks for it:
-               ns is `tools:{id of the call}`, or several behind each other, joined by `|`
+    messages|ns, updates|ns, tools|ns, values|ns, tasks|ns     the same of subagents, if
+               `stream_subgraphs` asks for it: ns is `tools:{id of the call}`, or several behind
+               each other, joined by `|`; of nodes of other subgraphs `updates|ns` and `tasks|ns`,
+               where ns is as LangGraph writes it
+
+A run that another format has begun tells of no nodes: there each model call and each tool is a
+task and an update.
+
     error      {"error": code, "message", "id"?}   } exactly one of them, the last
     end        null                                }
     metadata   {"status": "run_done", "run_id"}, in place of the end, in the stream of a thread
@@ -148,6 +155,18 @@ class _Step:
         return [{**message, **given(tool_call_chunks=calls)}, self.metadata]
 
 
+def _together(writes: Sequence[Mapping[str, Any]]) -> Json:
+    """The writes of a task, as LangGraph has them: several of one key are `{"$writes": [...]}`."""
+    by_name: dict[str, list[Any]] = {}
+    for write in writes:
+        for name, value in write.items():
+            by_name.setdefault(name, []).append(value)
+    return {
+        name: values[0] if len(values) == 1 else {"$writes": values}
+        for name, values in by_name.items()
+    }
+
+
 _PIECE = uuid4().hex
 """Stands for a piece of text in a payload: no other text has it."""
 
@@ -198,10 +217,30 @@ class LangGraphEncoder:
         have the images at least."""
         self._end = END
         self._debug_step = -1
+        self._last_state: list[str] | None = None
+        """The messages of the state that was told last as a checkpoint."""
+        self._last_values = ""
         self._has_begun = False
+        self._open_tasks: dict[str, chunks.TaskStart] = {}
+        self._ended_tasks: list[chunks.TaskFinish] = []
+        """Tasks whose results are still to come."""
+        self._has_tasks = False
+        self._has_news = False
+        """True if tasks have written something since `values` came last."""
+        self._answers: dict[str, Json] = {}
+        """The tool messages of the run, by call."""
+        self._unsaid: dict[str, tuple[str, Json]] = {}
+        """Messages that are whole and in no update yet, with their nodes: by step, or by call."""
+        self._updated = set[str]()
+        """The messages that are in the updates of tasks, in the same way."""
         self._told = set[str]()
         """The steps whose model calls have ended."""
-        self._events: Mapping[type[chunks.Chunk], Callable[[Any], list[str] | None]] = {
+        self._finished = set[str]()
+        self._events = self._by_chunk()
+        self._run_id, self._thread_id = context.run_id, context.thread_id
+
+    def _by_chunk(self) -> Mapping[type[chunks.Chunk], Callable[[Any], list[str] | None]]:
+        return {
             chunks.StepStart: self._step_start,
             chunks.PartStart: self._part_start,
             chunks.PartMade: lambda chunk: self._message(
@@ -213,6 +252,8 @@ class LangGraphEncoder:
             chunks.StepFinish: self._step_finish,
             chunks.HistoryShortened: self._shortened,
             chunks.ToolSettled: self._settled,
+            chunks.TaskStart: self._task_start,
+            chunks.TaskFinish: self._task_finish,
             chunks.ToolProgress: self._progress,
             chunks.Custom: lambda chunk: self._event("custom", chunk.value),
             chunks.GraphState: self._graph_state,
@@ -221,7 +262,6 @@ class LangGraphEncoder:
             chunks.MessageFinish: self._finish,
             chunks.Done: lambda _chunk: self._done(),
         }
-        self._run_id, self._thread_id = context.run_id, context.thread_id
 
     def encode(self, chunk: chunks.Chunk) -> list[str]:
         if isinstance(chunk, chunks.StepWithdrawn | chunks.MessagesRemoved):
@@ -261,8 +301,10 @@ class LangGraphEncoder:
         self._steps[chunk.step_id] = _Step(chunk.step_id, metadata)
         removed = self._event("messages", [removal, metadata]) if is_again else []
         node = metadata["langgraph_node"]
-        begun = [*self._graph_begun(), *self._task(chunk.step_id, node)]
-        begun += self._raw("on_chain_start", chunk.step_id, node, {"input": {}}, metadata)
+        begun = self._graph_begun()
+        if not self._has_tasks:
+            begun += self._task(chunk.step_id, node)
+            begun += self._raw("on_chain_start", chunk.step_id, node, {"input": {}}, metadata)
         begun += self._raw("on_chat_model_start", chunk.step_id, node, {"input": {}}, metadata)
         return [*begun, *removed]
 
@@ -284,7 +326,7 @@ class LangGraphEncoder:
         if chunk.disposition != "server":
             return []
         return [
-            *self._task(call.tool_call_id, _TOOLS),
+            *([] if self._has_tasks else self._task(call.tool_call_id, _TOOLS)),
             *self._raw(
                 "on_tool_start", call.tool_call_id, call.tool_name, {"input": chunk.args}, {}
             ),
@@ -301,26 +343,45 @@ class LangGraphEncoder:
         message = tool_message(call)
         name = "on_tool_error" if call.is_error else "on_tool_end"
         said = {"error" if call.is_error else "output": call.result}
+        self._answers[call.tool_call_id] = message
+        ended = []
+        if not self._has_tasks:
+            ended = self._task_ended(call.tool_call_id, _TOOLS, {"messages": [message]})
         return [
-            *self._task_ended(call.tool_call_id, _TOOLS, {"messages": [message]}),
+            *ended,
             *self._raw("on_tool_end", call.tool_call_id, call.tool_name, {"output": message}, {}),
-            *self._checkpoint(),
+            *([] if self._has_tasks else self._checkpoint()),
             *self._tool(name, call.tool_call_id, call.tool_name, **said),
-            *self._update(_TOOLS, [message]),
+            *self._said_whole(call.tool_call_id, _TOOLS, message),
             *self._event("messages", [message, {"langgraph_node": _TOOLS}]),
+            *self._tasks_ended(),
         ]
 
     def _step_finish(self, chunk: chunks.StepFinish) -> list[str]:
         told = self._told_whole(chunk.step_id)
-        if "updates" not in self._modes:
-            return told
-        step = self._thread.message.step(chunk.step_id)
-        node = self._steps[chunk.step_id].metadata["langgraph_node"]
-        return [*told, *(self._update(node, [snapshot.ai_message(step)]) if step.parts else ())]
+        if "updates" in self._modes:
+            step = self._thread.message.step(chunk.step_id)
+            node = self._steps[chunk.step_id].metadata["langgraph_node"]
+            message = snapshot.ai_message(step)
+            told += self._said_whole(step.step_id, node, message) if step.parts else ()
+        self._finished.add(chunk.step_id)
+        return [*told, *self._tasks_ended(), *self._values_below()]
+
+    def _said_whole(self, id: str, node: str, message: Json) -> list[str]:
+        """A message that is whole: an update by itself, unless its task is to tell it."""
+        if not self._has_tasks:
+            return self._update(node, [message])
+        if id not in self._updated:
+            self._unsaid[id] = node, message
+        return []
 
     def _removed(self, chunk: chunks.StepWithdrawn | chunks.MessagesRemoved) -> list[str]:
         """Take back the messages that the thread loses."""
         before, node = snapshot.messages(self._thread.turns()), "agent"
+        if isinstance(chunk, chunks.StepWithdrawn):
+            self._steps.pop(chunk.step_id, None)
+            for ids in (self._told, self._updated, self._finished):
+                ids.discard(chunk.step_id)
         self._thread.take(chunk)
         kept = {one["id"] for one in snapshot.messages(self._thread.turns())}
         removals = [{"type": "remove", "id": one["id"]} for one in before if one["id"] not in kept]
@@ -340,23 +401,98 @@ class LangGraphEncoder:
         if call is None or call.end:
             return []
         settled = self._earlier_calls[chunk.tool_call_id] = settle_call(call, chunk)
-        return self._answered(settled)
+        return [*self._answered(settled), *self._values_below()]
+
+    def _values_below(self) -> list[str]:
+        """What a subagent has said so far."""
+        if not self._namespace or "values" not in self._modes:
+            return []
+        return self._values()
+
+    def _task_start(self, chunk: chunks.TaskStart) -> list[str]:
+        ended = self._tasks_ended(at_last=True)
+        self._has_tasks = True
+        self._open_tasks[chunk.task_id] = chunk
+        about = {"langgraph_node": chunk.node}
+        is_news = self._has_news and not chunk.namespace and "values" in self._modes
+        return [
+            *ended,
+            *(self._values() if is_news else ()),
+            *(() if chunk.namespace else self._checkpoint()),
+            *self._graph_begun(),
+            *self._task(chunk.task_id, chunk.node, chunk.namespace),
+            *self._raw("on_chain_start", chunk.task_id, chunk.node, {"input": {}}, about),
+        ]
+
+    def _task_finish(self, chunk: chunks.TaskFinish) -> list[str]:
+        self._open_tasks.pop(chunk.task_id, None)
+        self._ended_tasks.append(chunk)
+        return self._tasks_ended()
+
+    def _tasks_ended(self, *, at_last: bool = False) -> list[str]:
+        """The ends of tasks whose messages are whole; `at_last`: no more of them come."""
+        waiting, self._ended_tasks = self._ended_tasks, []
+        events = list[str]()
+        for task in waiting:
+            is_answered = self._answers.keys() >= {*task.call_ids}
+            if at_last or (is_answered and self._finished.issuperset(task.step_ids)):
+                events += self._task_result(task)
+            else:
+                self._ended_tasks.append(task)
+        if at_last and all(task.namespace for task in self._open_tasks.values()):
+            unsaid, self._unsaid = self._unsaid, {}
+            for node, message in unsaid.values():
+                events += self._update(node, [message])
+        return events
+
+    def _task_result(self, task: chunks.TaskFinish) -> list[str]:
+        """The end of a task, and the update that it has made."""
+        node, about = task.node, {"langgraph_node": task.node}
+        self._has_news = self._has_news or not task.namespace
+        if self._modes.isdisjoint(("updates", "tasks", "debug", "events")):
+            return []
+        steps = map(self._thread.message.step, filter(self._steps.__contains__, task.step_ids))
+        answers = (self._answers[id] for id in task.call_ids if id in self._answers)
+        messages = [*map(snapshot.ai_message, steps), *answers]
+        for id in (*task.step_ids, *task.call_ids):
+            self._unsaid.pop(id, None)
+            self._updated.add(id)
+        said = {"messages": messages} if messages else {}
+        written, updates = {**_together(task.writes), **said}, list[str]()
+        for number, write in enumerate(task.writes or ({},)):
+            update = {node: {**write, **({} if number else said)} or None}
+            updates += self._event("updates", update, task.namespace)
+        return [
+            *updates,
+            *self._task_ended(task.task_id, node, written, namespace=task.namespace),
+            *self._raw("on_chain_stream", task.task_id, node, {"chunk": written}, about),
+            *self._raw("on_chain_end", task.task_id, node, {"output": written}, about),
+        ]
 
     def _progress(self, chunk: chunks.ToolProgress) -> list[str]:
         return self._tool("on_tool_event", chunk.tool_call_id, None, data=chunk.data)
 
     def _graph_state(self, chunk: chunks.GraphState) -> list[str]:
-        """All values, as long as there is room for as much again; the end has them anyway."""
+        """All values; the end has them anyway."""
         before, self._state = self._state, merged(self._state or {}, chunk)
         # The first of a run has what went ahead of it, as a rule.
         if "values" not in self._modes or dumps(before) == dumps(self._state):
             return []
+        return self._values()
+
+    def _values(self) -> list[str]:
+        """All values, if they are others than those told last and there is room for as much
+        again."""
         if self._values_bytes + self._last_bytes > MAX_VALUES_BYTES:
             return []
+        self._has_news = False
         text = dumps(snapshot.values(self._thread.turns(), self._state))
+        if text == self._last_values:
+            return []
+        self._last_values = text
         self._last_bytes = len(text)
         self._values_bytes += self._last_bytes
-        return [NamedEvent("values", text)]
+        return [NamedEvent(self._named("values"), text)]
 
     def _error(self, chunk: chunks.Error) -> None:
         error = snapshot.error_json(chunk.code, chunk.message, chunk.error_id)
@@ -366,7 +502,8 @@ class LangGraphEncoder:
         """The thread as the run leaves it."""
         turns = self._thread.turns()
         asked = snapshot.open_interrupts(turns, self._interrupts)
-        events = self._event("updates", {"__interrupt__": asked}) if asked else []
+        events = self._tasks_ended(at_last=True)
+        events += self._event("updates", {"__interrupt__": asked}) if asked else []
         events += self._finish_asked(turns, is_asking=bool(asked))
         if "values" in self._modes:
             state = snapshot.values(turns, self._state)
@@ -383,10 +520,19 @@ class LangGraphEncoder:
             return []
         thread, events = self._saved(turns, self._interrupts), list[str]()
         for task in snapshot.tasks(thread) if is_asking else ():
-            events += self._task_ended(task["id"], task["name"], {}, task["interrupts"])
+            id = self._open_task(task["name"]) or task["id"]
+            events += self._task_ended(id, task["name"], {}, task["interrupts"])
         output = {"output": thread.values}
         ended = self._raw("on_chain_end", self._run_id, _GRAPH, output, {})
         return [*events, *self._checkpoint(thread), *self._graph_begun(), *ended]
+
+    def _open_task(self, node: str) -> str | None:
+        """Take the first task of a node of the root graph that has no end."""
+        tasks = (id for id, task in self._open_tasks.items() if task.node == node)
+        id = next((id for id in tasks if not self._open_tasks[id].namespace), None)
+        if id is not None:
+            del self._open_tasks[id]
+        return id
 
     def _graph_begun(self) -> list[str]:
         """The first of the raw events."""
@@ -404,10 +550,13 @@ class LangGraphEncoder:
         node = about["langgraph_node"]
         output = snapshot.ai_message(step) if step.parts else None
         update = {"messages": [output] if output else []}
+        ended = self._raw("on_chat_model_end", step_id, node, {"output": output}, about)
+        if self._has_tasks:
+            return ended
         return [
             *self._task_ended(step_id, node, update),
             *self._checkpoint(),
-            *self._raw("on_chat_model_end", step_id, node, {"output": output}, about),
+            *ended,
             *self._raw("on_chain_stream", step_id, node, {"chunk": update}, about),
             *self._raw("on_chain_end", step_id, node, {"output": update}, about),
         ]
@@ -434,38 +583,47 @@ class LangGraphEncoder:
         messages = snapshot.messages(turns)
         return snapshot.SavedThread(self._thread_id, turns, messages, interrupts, self._state)
 
-    def _task(self, id: str, node: str) -> list[str]:
+    def _task(self, id: str, node: str, namespace: Sequence[str] = ()) -> list[str]:
         """Something begins. What it reads of the graph's state is not shown."""
         task = {"id": id, "name": node, "input": {}, "triggers": [], "metadata": {}}
-        return [*self._debug("task", task), *self._event("tasks", task)]
+        return [*self._debug("task", task, namespace), *self._event("tasks", task, namespace)]
 
     def _task_ended(
-        self, id: str, node: str, result: Json, interrupts: Sequence[Json] = ()
+        self,
+        id: str,
+        node: str,
+        result: Json,
+        interrupts: Sequence[Json] = (),
+        namespace: Sequence[str] = (),
     ) -> list[str]:
         ended = {"error": None, "result": result, "interrupts": [*interrupts]}
         task: Json = {"id": id, "name": node, **ended}
-        return [*self._debug("task_result", task), *self._event("tasks", task)]
+        told = self._debug("task_result", task, namespace)
+        return [*told, *self._event("tasks", task, namespace)]
 
     def _checkpoint(self, thread: snapshot.SavedThread | None = None) -> list[str]:
-        """The state behind the message that is whole now, as long as there is room for as much
-        again; `thread`: as the run leaves it, in any case."""
+        """The state behind the messages that are whole now, if it is another than that told last
+        and there is room for as much again; `thread`: as the run leaves it, in any case."""
         if self._modes.isdisjoint(("checkpoints", "debug")) or self._namespace:
             return []
         is_last = thread is not None
         if not is_last and self._values_bytes + self._last_bytes > MAX_VALUES_BYTES:
             return []
         thread = thread or self._saved(self._thread.turns())
+        known, self._last_state = self._last_state, [one["id"] for one in thread.messages]
+        if not is_last and known == self._last_state:
+            return []
         state = snapshot.event_state(thread)
         self._last_bytes = len(dumps(state))
         self._values_bytes += self._last_bytes
         return [*self._debug("checkpoint", state), *self._event("checkpoints", state)]
 
-    def _debug(self, kind: str, payload: Json) -> list[str]:
+    def _debug(self, kind: str, payload: Json, namespace: Sequence[str] = ()) -> list[str]:
         if "debug" not in self._modes:
             return []
         self._debug_step += kind == "checkpoint"
         step = self._debug_step + (kind != "checkpoint")
-        return self._event("debug", {"step": step, "type": kind, "payload": payload})
+        return self._event("debug", {"step": step, "type": kind, "payload": payload}, namespace)
 
     def _update(self, node: str, messages: Sequence[Json]) -> list[str]:
         return self._event("updates", {node: {"messages": messages}})
@@ -474,9 +632,12 @@ class LangGraphEncoder:
         about = {"event": event, "toolCallId": call_id, **given(name=name)}
         return self._event("tools", {**about, **said})
 
-    def _event(self, name: str, data: Any) -> list[str]:
+    def _event(self, name: str, data: Any, namespace: Sequence[str] = ()) -> list[str]:
+        """`namespace` is that of a subgraph, of which is told only if the client asks for it."""
         mode = _MESSAGES if name == "messages" else name
-        return [NamedEvent(self._named(name), dumps(data))] if mode in self._modes else []
+        if mode not in self._modes or (namespace and SUBGRAPHS not in self._modes):
+            return []
+        return [NamedEvent("|".join((self._named(name), *namespace)), dumps(data))]
 
     def _message(self, payload: str) -> list[str]:
         name, events = self._named("messages"), list[str]()

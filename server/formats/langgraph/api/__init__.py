@@ -25,6 +25,7 @@ from turnstream.server.formats.langgraph.api.crons import (
     create_cron,
     create_cron_of_thread,
     delete_cron,
+    get_cron,
     search_crons,
     update_cron,
 )
@@ -56,6 +57,7 @@ from turnstream.server.formats.langgraph.api.states import (
     get_state,
     get_state_at,
     get_state_of_checkpoint,
+    list_history,
     update_state,
 )
 from turnstream.server.formats.langgraph.api.store import (
@@ -133,7 +135,7 @@ ROUTES = (
     _route("/threads/{thread_id}/state/checkpoint", post=get_state_of_checkpoint, reads=True),
     _route("/threads/{thread_id}/state/{checkpoint_id}", get=get_state_at),
     _route("/threads/{thread_id}/stream", get=join_thread),
-    _route("/threads/{thread_id}/history", post=get_history, reads=True),
+    _route("/threads/{thread_id}/history", get=list_history, post=get_history, reads=True),
     _route("/store/items", get=get_item, put=put_item, delete=delete_item),
     _route("/store/items/search", post=search_items, reads=True),
     _route("/store/namespaces", post=list_namespaces, reads=True),
@@ -145,7 +147,7 @@ ROUTES = (
     _route("/runs/crons", post=create_cron),
     _route("/runs/crons/search", post=search_crons),
     _route("/runs/crons/count", post=count_crons),
-    _route("/runs/crons/{cron_id}", patch=update_cron, delete=delete_cron),
+    _route("/runs/crons/{cron_id}", get=get_cron, patch=update_cron, delete=delete_cron),
     _route("/threads/{thread_id}/runs/crons", post=create_cron_of_thread),
     _route("/threads/{thread_id}/runs", get=list_runs, post=create_run),
     _route("/threads/{thread_id}/runs/stream", post=stream_run),

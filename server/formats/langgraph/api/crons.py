@@ -24,5 +24,6 @@ create_cron_of_thread = _refusing(
 )
 search_crons = _refusing("langgraphSearchCrons", "Refuse to list runs by the clock.")
 count_crons = _refusing("langgraphCountCrons", "Refuse to count runs by the clock.")
+get_cron = _refusing("langgraphGetCron", "Refuse to load a run by the clock.")
 update_cron = _refusing("langgraphUpdateCron", "Refuse to change runs by the clock.")
 delete_cron = _refusing("langgraphDeleteCron", "Refuse to delete runs by the clock.")

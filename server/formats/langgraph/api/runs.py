@@ -42,7 +42,7 @@ from turnstream.server.formats.langgraph.api.threads import (
 from turnstream.server.formats.langgraph.snapshot import SavedThread
 from turnstream.server.formats.metadata import given
 from turnstream.server.http import chat, operations
-from turnstream.server.http.cursors import Position, position
+from turnstream.server.http.cursors import LOST, Position, position
 from turnstream.server.http.event_streams import CURSOR_LOST
 from turnstream.server.http.operations import TEXT, Answer, Operation, Parameter, says
 from turnstream.server.http.problems import problem, unknown_thread
@@ -79,8 +79,8 @@ FOLLOW_SECONDS = 0.5
 """Between looks at whether a run of a thread has begun that somebody reads."""
 MAX_FOLLOW_SECONDS = 2.0
 """The same while none begins."""
-MAX_FOLLOWED = 20
-"""Runs that may have begun between two looks."""
+MAX_FOLLOWED = 100
+"""Runs that may have begun between two looks, or since a reader left."""
 YES = ("1", "true")
 """The values of a flag of the query that is set."""
 
@@ -150,7 +150,7 @@ async def list_runs(request: ApiRequest) -> Response:
     if entry is None:
         raise unknown_thread(key)
     waits = waiting(queue, entry)
-    runs = [_pending(request, entry, queued) for queued in reversed(waits)]
+    runs = [await _pending(request, entry, queued) for queued in reversed(waits)]
     if entry.run_id and all(entry.run_id != queued.run_id for queued in waits):
         record = await _recorded(request, entry, entry.run_id)
         status = STATUSES[entry.run_state][1]
@@ -166,10 +166,11 @@ def _number(text: str | None, default: int) -> int:
     return int(text[:MAX_DIGITS]) if text and is_number else default
 
 
-def _pending(request: ApiRequest, entry: ThreadEntry, queued: QueuedRequest) -> LangGraphRunJson:
+async def _pending(
+    request: ApiRequest, entry: ThreadEntry, queued: QueuedRequest
+) -> LangGraphRunJson:
     """A run that waits for its turn, or could not begin."""
-    graphs = request.state["graphs"]
-    record = queued.request.record or RunRecord(graphs.name_of(entry) or graphs.default)
+    record = await _known(request, entry, queued.request.record)
     at = datetime.fromtimestamp(queued.queued_at, UTC).isoformat(timespec="milliseconds")
     status: RunStatus = "error" if queued.problem else "pending"
     return _run(queued.key.thread_id, queued.run_id, record, at, status)
@@ -180,7 +181,7 @@ async def get_run(request: ApiRequest) -> Response:
     """Load the status of a run."""
     entry, run = await _find(request)
     if isinstance(run, QueuedRequest):
-        return JSONResponse(_pending(request, entry, run))
+        return JSONResponse(await _pending(request, entry, run))
     run_id = request.path_params["run_id"]
     record = await _recorded(request, entry, run_id)
     is_earlier = entry.run_id != run_id
@@ -261,7 +262,11 @@ async def join_run(request: ApiRequest) -> Response:
         ),
         "stream_subgraphs": Parameter("`1` or `true`: what subagents say under tool calls too."),
     },
-    headers={"Last-Event-ID": Parameter("The last event that the client has.")},
+    headers={
+        "Last-Event-ID": Parameter(
+            "The last event that the client has; `-1`: from the first run that can be streamed on."
+        )
+    },
 )
 async def join_thread(request: ApiRequest) -> Response:
     """Read the runs of a thread: the live one, and each that begins while the reader stays.
@@ -279,23 +284,34 @@ async def join_thread(request: ApiRequest) -> Response:
             "invalid_stream_mode", f"stream_mode is {asked[:20]!r}: ask for one of {known}."
         )
     modes = _modes(stream.THREAD_MODES[asked], subgraphs=query.get("stream_subgraphs") in YES)
-    runs = _runs_of(request, key, entry, request.headers.get("last-event-id"))
+    cursor = request.headers.get("last-event-id")
+    if not cursor:
+        is_live = entry.run_state == "live"
+        last, first = (None, entry.run_id) if is_live else (entry.run_id, None)
+        runs = _runs_of(request, key, last, first)
+    elif cursor == FROM_THE_START:
+        runs = _runs_of(request, key, None)
+    else:
+        place = await position(request.state["reader"], key, cursor)
+        if place == "lost" or cursor == LOST:
+            return request.state["streams"].cursor_lost(WIRE_FORMAT)
+        begun = None if place == "done" else place
+        runs = _runs_of(request, key, cursor.rpartition(":")[0], place=begun)
     return chat.stream_thread(request, runs, WIRE_FORMAT, modes)
 
 
 async def _runs_of(
-    request: ApiRequest, key: ThreadKey, entry: ThreadEntry, cursor: str | None
+    request: ApiRequest,
+    key: ThreadKey,
+    last: str | None,
+    first: str | None = None,
+    place: Position | None = None,
 ) -> AsyncGenerator[Position]:
-    """Yield the runs of a thread as they begin: from behind a cursor, or from the live one on.
-    Raises ShuttingDown."""
+    """Yield the runs of a thread as they begin: the rest of one, behind `place`; then those since
+    the run `last`, or from `first` on. Raises ShuttingDown, StreamLost."""
     state = request.state
-    is_live = entry.run_state == "live"
-    last, first = (None, entry.run_id) if is_live else (entry.run_id, None)
-    if cursor and not isinstance(place := await position(state["reader"], key, cursor), str):
-        last, first = place.run.header.run_id, None
+    if place is not None:
         yield place
-    elif cursor and place == "done":
-        last, first = cursor.rpartition(":")[0], None
     wait = FOLLOW_SECONDS
     while True:
         begun: Sequence[LoggedRun] = ()
@@ -318,7 +334,8 @@ async def _runs_of(
 async def _begun(
     reader: RunReader, key: ThreadKey, newest: str, last: str | None, first: str | None
 ) -> Sequence[LoggedRun]:
-    """Find the runs of a thread since `last`, or from `first` on, the newest first."""
+    """Find the runs of a thread since `last`, or from `first` on, the newest first. Raises
+    StreamLost if there are too many since then."""
     begun = list[LoggedRun]()
     run_id: str | None = newest
     while run_id and run_id != last and len(begun) < MAX_FOLLOWED:
@@ -327,6 +344,8 @@ async def _begun(
             break
         begun.append(run)
         run_id = run.header.follows if run_id != first else None
+    if last and run_id and run_id != last and len(begun) == MAX_FOLLOWED:
+        raise StreamLost(key, newest)
     return begun
 
 
@@ -710,13 +729,18 @@ async def _find(
 
 
 async def _recorded(request: ApiRequest, entry: ThreadEntry, run_id: str) -> RunRecord:
-    """Return what is kept of a run; the graph stands for an assistant that is gone, and for that of
-    an earlier run."""
-    key, graphs = ThreadKey(owner(request), entry.id), request.state["graphs"]
-    store, graph = request.state["store"], graphs.name_of(entry) or graphs.default
-    record = await store.run_record(key, run_id) or RunRecord(graph)
+    """Return what is kept of a run; the graph stands for the assistant of an earlier run."""
+    key = ThreadKey(owner(request), entry.id)
+    return await _known(request, entry, await request.state["store"].run_record(key, run_id))
+
+
+async def _known(request: ApiRequest, entry: ThreadEntry, kept: RunRecord | None) -> RunRecord:
+    """Return what is kept of a run; the graph stands for an assistant that is gone."""
+    graphs, store = request.state["graphs"], request.state["store"]
+    graph = graphs.name_of(entry) or graphs.default
+    record = kept or RunRecord(graph)
     is_graph = graphs.find(record.assistant_id) is not None
-    if is_graph or await store.assistant(key.owner, record.assistant_id):
+    if is_graph or await store.assistant(owner(request), record.assistant_id):
         return record
     return replace(record, assistant_id=graph)
 

@@ -35,7 +35,7 @@ from turnstream.server.runs.lives import StreamLost
 from turnstream.server.storage.interfaces import ThreadEntry
 from turnstream.server.turns import problem_codes
 from turnstream.server.turns.header import ThreadKey
-from turnstream.server.turns.messages import Turn
+from turnstream.server.turns.messages import ToolCall, Turn
 from turnstream.server.turns.problem_codes import STORAGE, pick
 from turnstream.tools.threads import beside_loop
 
@@ -130,12 +130,15 @@ class HistoryQuery(NamedTuple):
 
 
 async def history_json(
-    branches: AsyncIterator[SavedThread], asked: HistoryQuery, created_at: str
+    branches: AsyncIterator[SavedThread],
+    asked: HistoryQuery,
+    created_at: str,
+    called: Mapping[str, ToolCall] = snapshot.NO_CALLS,
 ) -> bytes:
     """List states: those of the first branch, then the new states of each further branch. Without a
     place where it begins, the list has the order in which clients find where a message is first
     seen. A branch that goes on where the thread ends is left out: clients would take it for the
-    thread.
+    thread. `called` are calls under which subagents worked.
 
     Raises InvalidRequest if no state has the checkpoint where the list is to begin.
     """
@@ -160,7 +163,7 @@ async def history_json(
         light = await beside_loop(len(texts), partial(_light, thread.messages, texts))
         for id, count in asked.wanted(thread, new)[: asked.limit - len(pieces)]:
             shown = texts if count == len(texts) else light[:count]
-            state = snapshot.state(thread, count, created_at)
+            state = snapshot.state(thread, count, created_at, called)
             piece = _with_values(thread, shown, state, asked.select)
             size += len(piece)
             if pieces and size > MAX_HISTORY_BYTES:
@@ -225,10 +228,17 @@ def _with_values(
 
 
 ROOT = WithJsonSchema({"const": ""})
+SHOWN = WithJsonSchema({**TEXT, "pattern": rf"^({snapshot.OF_CALL}.*)?$"})
 
 
 def _of_root(value: str) -> str:
     if value:
+        raise Fault("unsupported_option", "names a subgraph, whose state is not changed.")
+    return value
+
+
+def _of_call(value: str) -> str:
+    if value and not value.startswith(snapshot.OF_CALL):
         raise Fault("unsupported_option", "names a subgraph, whose states are not shown.")
     return value
 
@@ -240,8 +250,20 @@ class Checkpoint(Fields):
     checkpoint_map: Annotated[Any, says("The states of subgraphs are not shown.")] = None
 
 
+class ShownCheckpoint(Checkpoint):
+    checkpoint_ns: (
+        Annotated[
+            Text,
+            AfterValidator(_of_call),
+            SHOWN,
+            says("`tools:` and the id of a call: the subagent under it."),
+        ]
+        | None
+    ) = None
+
+
 class LangGraphStateBody(Fields):
-    checkpoint: Checkpoint | None = None
+    checkpoint: ShownCheckpoint | None = None
     subgraphs: Annotated[bool | None, says("With the states in which subgraphs wait.")] = None
     select: Select | None = None
 
@@ -273,7 +295,7 @@ class LangGraphHistoryBody(Fields):
     metadata: Annotated[
         dict[str, Any] | None, *METADATA, says("Values that a state's metadata has.")
     ] = None
-    checkpoint: Annotated[Checkpoint | None, says("The one that the list begins with.")] = None
+    checkpoint: Annotated[ShownCheckpoint | None, says("The one that the list begins with.")] = None
     select: Select | None = None
     before: Annotated[
         Any, component("LangGraph.Before"), says("A checkpoint: the states before it.")
@@ -332,6 +354,10 @@ async def get_state_at(request: ApiRequest) -> Response:
 async def get_state_of_checkpoint(request: ApiRequest) -> Response:
     """Load the state of the checkpoint that the body names, or the newest."""
     asked, headers = await read_body(request, LangGraphStateBody)
+    if namespace := _namespace(asked.checkpoint):
+        states = await _states_below(request, namespace)
+        state = selected(states[0] if states else snapshot.empty_state(), asked.select)
+        return JSONResponse(state, headers=headers)
     place = asked.checkpoint.checkpoint_id if asked.checkpoint else None
     return await _state_at(request, place, asked, headers)
 
@@ -428,8 +454,35 @@ async def get_history(request: ApiRequest) -> Response:
 
     Those of branches that were left come before the states that both branches have.
     """
-    asked, headers = await read_body(request, LangGraphHistoryBody)
-    query = HistoryQuery(
+    return await _history(request, *await read_body(request, LangGraphHistoryBody))
+
+
+@Operation(
+    "langgraphListHistory",
+    Answer("A state for each message, and one ahead of all.", list[State]),
+    STORAGE | pick("invalid_limit", "unknown_checkpoint"),
+    query={
+        "limit": Parameter(f"The most states; {LISTED} without it.", {"type": "string"}),
+        "before": Parameter("The id of a checkpoint: the states before it."),
+    },
+)
+async def list_history(request: ApiRequest) -> Response:
+    """List the states of a thread, newest first."""
+    query = request.query_params
+    limit = query.get("limit", "")
+    given = {"limit": int(limit) if limit.isascii() and limit.isdecimal() else limit or None}
+    before = query.get("before")
+    asked = read(LangGraphHistoryBody, {**given, "before": before and {"checkpoint_id": before}})
+    return await _history(request, asked, {})
+
+
+async def _history(
+    request: ApiRequest, asked: LangGraphHistoryBody, headers: Mapping[str, str]
+) -> Response:
+    if namespace := _namespace(asked.checkpoint):
+        states = await _states_below(request, namespace)
+        return JSONResponse([selected(one, asked.select) for one in states], headers=headers)
+    wanted = HistoryQuery(
         asked.limit or LISTED,
         asked.before_id,
         asked.checkpoint.checkpoint_id if asked.checkpoint else None,
@@ -439,6 +492,30 @@ async def get_history(request: ApiRequest) -> Response:
     found = await find_thread(request)
     if found is None or not found.entry.run_id:
         return JSONResponse([], headers=headers)
+    called = await _called(request, found)
     async with aclosing(branches_of(request, found)) as branches:
-        body = await history_json(branches, query, found.entry.updated_at)
+        body = await history_json(branches, wanted, found.entry.updated_at, called)
     return Response(body, media_type=operations.JSON, headers=headers)
+
+
+async def _called(request: ApiRequest, found: Found) -> Mapping[str, ToolCall]:
+    """The calls of a thread under which subagents worked."""
+    reader, (entry, thread) = request.state["reader"], found
+    turns = (*thread.turns,)
+    if entry.run_state != "live":  # The turns of a live run have them.
+        turns = await reader.with_substeps(thread_key(request), entry.graph, turns)
+    return await beside_loop(len(turns), partial(snapshot.calls_of_subagents, turns))
+
+
+async def _states_below(request: ApiRequest, namespace: str) -> list[Mapping[str, Any]]:
+    """The state of the subagent that a namespace names; empty, if there is none."""
+    found = await find_thread(request)
+    if found is None:
+        return []
+    called, (entry, thread) = await _called(request, found), found
+    state = snapshot.state_below(thread.thread_id, namespace, called, entry.updated_at)
+    return [] if state is None else [state]
+
+
+def _namespace(checkpoint: Checkpoint | None) -> str | None:
+    return checkpoint.checkpoint_ns if checkpoint else None

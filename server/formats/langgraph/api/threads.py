@@ -443,7 +443,7 @@ async def delete_thread(request: ApiRequest) -> Response:
 
 
 def _thread(request: ApiRequest, entry: ThreadEntry, kept: Metadata) -> LangGraphBareThreadJson:
-    metadata = {"title": entry.title, **kept}
+    metadata = {**({"title": entry.title} if entry.title else {}), **kept}
     if graph := request.state["graphs"].name_of(entry):
         metadata |= {"graph_id": graph, "assistant_id": graph}
     return {
