@@ -17,7 +17,7 @@ from turnstream.server.settings import Settings
 
 _NOTHING = "(?!)"
 """A pattern that matches no origin."""
-METHODS = ("GET", "POST", "PATCH", "DELETE")
+METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 
 
 def middleware(
@@ -49,6 +49,7 @@ def middleware(
             allow_credentials=asked.allow_credentials,
             expose_headers=(*EXPOSED_HEADERS, *asked.expose_headers),
             max_age=asked.max_age,
+            allow_private_network=True,
         ),
         Middleware(LargeResponses),
         Middleware(UnexpectedErrors),

@@ -75,7 +75,7 @@ SHUTTING_DOWN = problem("shutting_down", headers=SOON)
 
 def unknown_thread(key: ThreadKey) -> Problem:
     id = key.thread_id[:140]
-    return Problem(404, "thread_not_found", f"There is no thread {id!r}; GET /threads lists them.")
+    return Problem(404, "thread_not_found", f"Thread {id!r} not found; GET /threads lists them.")
 
 
 def limit_reached(setting: str, limit: int, reached: str | None = None) -> Problem:

@@ -81,13 +81,21 @@ async def _make(call: Any) -> None:
 
 def answer_of(method: str, path: str) -> int:
     """Return the column of the table: 0 for a call that works, 1 for one that is refused."""
+    endpoint = endpoint_of(method, path)
+    if endpoint is None:
+        return 2
+    return 0 if getattr(endpoint, OPERATION).answers else 1
+
+
+def endpoint_of(method: str, path: str) -> Any:
+    """The function that answers a call; None: there is none."""
     scope = {"type": "http", "method": method, "path": PREFIX + path, "headers": []}
     for route in ROUTES:
         match, _ = route.matches(scope)
         endpoint = getattr(getattr(route, "endpoint", None), method.lower(), None)
         if match is not Match.NONE and endpoint is not None:
-            return 0 if getattr(endpoint, OPERATION).answers else 1
-    return 2
+            return endpoint
+    return None
 
 
 def table(made: dict[str, tuple[str, str]]) -> str:

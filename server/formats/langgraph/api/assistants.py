@@ -442,8 +442,9 @@ def _own(request: ApiRequest) -> str:
 
 
 def _unknown(request: ApiRequest, id: str) -> Problem:
-    listed = request.state["graphs"].listed
-    said = f"Assistant {shown(id)} not found: there {listed}, and your own."
+    graphs = ", ".join(request.state["graphs"].by_name)
+    places = f"not found among the graphs ({graphs}) and your own"
+    said = f"No assistant found for {shown(id)}: {places}."
     return Problem(404, "assistant_not_found", said)
 
 
