@@ -2,7 +2,8 @@
 names.
 
 Nothing else of the state is read. A value is shown as JSON: documents, dataclasses and Pydantic
-models are objects, NaN is null. What is not JSON or too large is `{"hidden": true}`.
+models are objects, NaN is null, and keys that no browser takes are left out. What is not JSON or
+too large is `{"hidden": true}`.
 """
 
 import logging
@@ -26,7 +27,8 @@ logger = logging.getLogger(__name__)
 
 MAX_STATE_BYTES = 200_000
 """Characters of one value, as JSON, unless a setting says otherwise."""
-_HIDDEN = '{"hidden":true}'
+HIDDEN = {"hidden": True}
+"""What clients see of a value that is not JSON or too large."""
 _as_plain = TypeAdapter(Any).dump_python
 
 
@@ -51,14 +53,13 @@ class ClientState:
             if is_larger(value, self.max_bytes, MAX_RESULT_VALUES):
                 raise ValueError("it is too large")
             plain = to_jsonable_python(_as_plain(value), inf_nan_mode="null")
-            text = strict_json.write(
-                strict_json.read_storable(clean_text(strict_json.write(plain)))
-            )
+            plain = strict_json.read_storable(clean_text(strict_json.write_for_browsers(plain)))
+            text = strict_json.write(plain)
             if byte_size(text) > self.max_bytes:
                 raise ValueError("it is too large")
         except Exception:  # noqa: BLE001  what an author's objects raise
             self._warn(name)
-            return _HIDDEN
+            return strict_json.write(HIDDEN)
         return text
 
     def _warn(self, name: str) -> None:

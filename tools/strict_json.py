@@ -7,7 +7,7 @@ refuses the text, and `write` lets lone surrogates pass, which the wire escapes.
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from json import JSONDecoder, JSONEncoder
 from math import inf
 from typing import Any, NoReturn
@@ -55,6 +55,32 @@ _STORABLE = JSONDecoder(parse_int=_storable_int)
 def write(value: Any) -> str:
     """Compact JSON on one line. Raises ValueError if the value is not JSON."""
     return _written(value, _encode)
+
+
+def write_for_browsers(value: Any) -> str:
+    """Compact JSON on one line, without what the clients' parsers take for prototype pollution: a
+    key `__proto__`, and a `constructor` that is null or has a `prototype`. One client drops a chunk
+    with such a key, another the whole stream, a third one a patch. Raises ValueError if the value
+    is not JSON."""
+    text = write(value)
+    if '"__proto__"' in text or '"constructor"' in text:
+        return write(_without_prototypes(value))
+    return text
+
+
+def _without_prototypes(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        left = {key: item for key, item in value.items() if not _pollutes(key, item)}
+        return {key: _without_prototypes(item) for key, item in left.items()}
+    if isinstance(value, list | tuple):
+        return [_without_prototypes(item) for item in value]
+    return value
+
+
+def _pollutes(key: str, value: Any) -> bool:
+    if key == "constructor":
+        return value is None or (isinstance(value, Mapping) and "prototype" in value)
+    return key == "__proto__"
 
 
 def write_spaced(value: Any) -> str:

@@ -17,7 +17,7 @@ _ACTIONS = ("message", "answers", "approvals", "branch")
 """The fields of a request for a run that say what it does."""
 
 
-def _as_kept(value: Any) -> Any:
+def as_kept(value: Any) -> Any:
     """Return a value as a thread keeps it. Raises Fault."""
     if not value:
         return value
@@ -32,7 +32,7 @@ ToolNames = Annotated[
     Field(max_length=MAX_TOOL_NAMES),
     fields.FirstFault(),
 ]
-KEPT = AfterValidator(_as_kept)
+KEPT = AfterValidator(as_kept)
 Answers = Annotated[fields.Json, KEPT]
 
 

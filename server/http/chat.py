@@ -294,7 +294,9 @@ async def _ignored_by_graph(
         except StorageUnavailable:
             return ()
         name = graphs.name_of(entry) if entry else asked.graph
-    return [*ignored_by(request, graphs.checkpoints(name).attached, asked)]
+    ignored = [*ignored_by(request, graphs.checkpoints(name).attached, asked)]
+    waits = isinstance(run, QueuedRun) and asked.posted_state
+    return [*ignored, "state"] if waits else ignored
 
 
 def ignored_by(request: ApiRequest, graph: AttachedGraph, asked: TurnRequest) -> Iterator[str]:
@@ -306,7 +308,8 @@ def ignored_by(request: ApiRequest, graph: AttachedGraph, asked: TurnRequest) ->
     elif asked.client_tools:
         left_out = names_left_out(asked, graph, request.state["catalogue"].current)
         yield from (f"tools.{name}" for name in left_out)
-    if (asked.posted_state or {}).keys() - shared_names(graph, request.state["client_values"]):
+    shared = shared_names(graph, request.state["client_values"]) if asked.message else ()
+    if (asked.posted_state or {}).keys() - shared:
         yield "state"
 
 

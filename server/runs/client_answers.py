@@ -38,7 +38,7 @@ def decisions_in(request: TurnRequest, waiting: Mapping[str, ToolCall]) -> Seque
 def as_approval(item: ToolAnswer) -> ApprovalAnswer:
     """`{"approved", "reason"?, "args"?}`; an error and `{"cancelled": true}` decline. Raises
     InvalidRequest."""
-    id, result = item.tool_call_id, item.result
+    id, result = item.tool_call_id, item.taken
     if item.is_error:
         return ApprovalAnswer(id, False, result if isinstance(result, str) else None)
     match result:
@@ -56,12 +56,12 @@ def as_approval(item: ToolAnswer) -> ApprovalAnswer:
 
 
 def result_of(item: ToolAnswer, state: ThreadState, catalogue: Catalogue) -> ToolMessage:
-    """Raises InvalidRequest: 422 `invalid_answer`, 409 `already_answered` or `not_pending`."""
-    call = _pending_call(item.tool_call_id, state)
+    """Raises InvalidRequest: 422 `invalid_answer` or that of the answer's fault; 409
+    `already_answered` or `not_pending`."""
+    call, result = _pending_call(item.tool_call_id, state), item.taken
     if item.is_error:
-        text = item.result if isinstance(item.result, str) else text_of(item.result)
+        text = result if isinstance(result, str) else text_of(result)
         return failed(call, "client_error", text)
-    result = item.result
     tool = catalogue.ui_by_name.get(call["name"])
     if tool and tool.check_answer and not _cancels(result):
         try:

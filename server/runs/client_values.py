@@ -6,6 +6,7 @@ from typing import Any
 
 from turnstream.graphs.app_context import of_state
 from turnstream.graphs.attached import AttachedGraph
+from turnstream.graphs.client_state import HIDDEN
 from turnstream.server.runs.plan import Plan
 from turnstream.server.turns.requests import GraphValues, InvalidRequest, TurnRequest
 
@@ -109,9 +110,32 @@ def with_posted_state(
     if request.message is None or plan.point is not None:
         return request.values
     names = shared_names(graph, allowed) & posted.keys()
-    changed = {name: posted[name] for name in names if posted[name] != before.get(name)}
+    changed = {name: posted[name] for name in names if is_changed(posted[name], before.get(name))}
     _check_input(changed)
     return replace(request.values, input={**request.values.input, **changed})
+
+
+def is_changed(posted: Any, before: Any) -> bool:
+    """Compare a value that a client posts with the one that it was given. One that the client did
+    not see is not changed by it."""
+    return posted != HIDDEN and not _is_same(posted, before)
+
+
+def _is_same(posted: Any, before: Any) -> bool:
+    """Compare JSON as a browser does, which has all numbers as floats."""
+    if isinstance(posted, dict) and isinstance(before, dict):
+        return posted.keys() == before.keys() and all(
+            _is_same(posted[key], before[key]) for key in posted
+        )
+    if isinstance(posted, list) and isinstance(before, list):
+        return len(posted) == len(before) and all(map(_is_same, posted, before))
+    if _is_number(posted) and _is_number(before):
+        return float(posted) == float(before)
+    return type(posted) is type(before) and bool(posted == before)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def allowed_names(graph: AttachedGraph, allowed: Collection[str]) -> Mapping[str, list[str]]:

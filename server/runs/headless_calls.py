@@ -64,6 +64,7 @@ def answering(request: TurnRequest, interrupts: Sequence[Interrupt]) -> TurnRequ
 
 
 def _result(item: ToolAnswer) -> Any:
+    result = item.taken
     if not item.is_error:
-        return item.result
-    return {"error": item.result if isinstance(item.result, str) else text_of(item.result)}
+        return result
+    return {"error": result if isinstance(result, str) else text_of(result)}

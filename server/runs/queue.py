@@ -168,8 +168,11 @@ class RunQueue:
             run_id=new_run_id(),
             wire_format=wire_format,
             # It was checked when it was queued: the runs ahead of it are no surprise.
-            # A branch is one at a message that is new.
-            request=replace(request, message=message, branch=None, based_on=None),
+            # A branch is one at a message that is new. A posted state is older than what the runs
+            # ahead leave.
+            request=replace(
+                request, message=message, branch=None, based_on=None, posted_state=None
+            ),
             queued_at=time.time(),
             roles=principal.roles,
             display_name=principal.display_name,

@@ -101,6 +101,9 @@ class RunStarts:
         await check_version(request, run, checkpoints)
         client_tools, rights = self._checked(request, run.thread, rights, checkpoints)
         request = with_app_context(request, checkpoints.attached)
+        if stopped:
+            # It is older than what those runs have left.
+            request = replace(request, posted_state=None)
         user = GraphUser.of(rights.principal)
         decider = Decider(by, run.run_id, settings.approval_seconds, stopped=stopped)
         if by.owner == run.key.owner:

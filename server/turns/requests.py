@@ -68,6 +68,15 @@ class ToolAnswer:
     is_any_copy: bool = False
     """From a client that keeps the answers of the server as it keeps its own: of a call that has
     its answer this is a copy, whoever gave that."""
+    fault: tuple[str, str] | None = None
+    """The code and the sentence of why the result cannot be taken. Of a copy it does not matter."""
+
+    @property
+    def taken(self) -> Any:
+        """The result. Raises InvalidRequest if it cannot be taken."""
+        if self.fault:
+            raise InvalidRequest(*self.fault)
+        return self.result
 
 
 @dataclass(frozen=True, slots=True)

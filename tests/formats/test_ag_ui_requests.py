@@ -53,7 +53,7 @@ def posted(*messages: Any, **fields: Any) -> Json:
     }
 
 
-def tool_message(id: str, content: str, **fields: Any) -> Json:
+def tool_message(id: str, content: Any, **fields: Any) -> Json:
     return {"id": f"t-{id}", "role": "tool", "toolCallId": id, "content": content, **fields}
 
 
@@ -73,6 +73,10 @@ def said(text: str, id: str | None = "u1") -> Json:
 
 def answer(id: str, result: Any, *, is_error: bool = False) -> ToolAnswer:
     return ToolAnswer(id, result, is_error, is_any_copy=True)
+
+
+def text(*texts: str) -> list[Json]:
+    return [{"type": "text", "text": text} for text in texts]
 
 
 PICTURE = {"type": "data", "value": "iVBORw0KGgo=", "mimeType": "image/png"}
@@ -117,6 +121,11 @@ TURNS: list[tuple[Json, TurnRequest]] = [
         turn(answers=(answer("c1", 1),), **said("Hi")),
     ),
     (posted(CALLED, tool_message("c1", "1"), SAID, HI), turn(**said("Hi"))),
+    (posted(CALLED, tool_message("c1", text("re", "d"))), turn(answers=(answer("c1", "red"),))),
+    (
+        posted(CALLED, tool_message("c1", [*text("See"), {"type": "image"}])),
+        turn(answers=(answer("c1", [*text("See"), {"type": "image"}]),)),
+    ),
     (
         posted(HI, {"id": "r", "role": "reasoning", "content": "Hm."}),
         turn(**said("Hi")),
@@ -231,6 +240,26 @@ def test_a_client_that_declares_no_version_gets_the_older_stream(
     assert (older.wire_format.name, older.view) == ("ag-ui", [HI])
 
 
+def test_an_answer_that_is_too_long_is_refused_where_it_is_taken() -> None:
+    """Most of what a client posts are copies of results of the server."""
+    request = read(posted(CALLED, tool_message("c1", "x" * 101), HI)).request
+    assert isinstance(request, TurnRequest)
+    (given,) = request.answers
+    with pytest.raises(InvalidRequest, match=r"messages\[1\]\.content has 103 char") as caught:
+        _ = given.taken
+    assert caught.value.code == "value_too_long"
+
+
+def test_of_a_state_what_no_thread_could_keep_is_left_out_and_named() -> None:
+    deep: Any = 1
+    for _ in range(150):
+        deep = [deep]
+    asked = read(posted(HI, state={"a": {"b": [1]}, "long": "x" * 101, "deep": deep}))
+    assert isinstance(asked.request, TurnRequest)
+    assert asked.request.posted_state == {"a": {"b": [1]}}
+    assert sorted(asked.ignored) == ["state.deep", "state.long"]
+
+
 @pytest.mark.parametrize("id", [None, "", 7, "x" * 256])
 def test_an_id_that_names_no_run_is_passed_over(id: Any) -> None:
     request = read(posted(HI, runId=id)).request
@@ -279,7 +308,6 @@ BAD: list[tuple[Any, str, str]] = [
     (image(type="url", value="ftp://a"), "invalid_image", "'ftp://a'"),
     (posted(CALLED, tool_message("", "1")), "invalid_body", "messages[1].toolCallId is ''"),
     (posted({"role": "tool", "toolCallId": "c"}), "invalid_body", "messages[0].content is None"),
-    (posted(tool_message("c", "x" * 101)), "value_too_long", "messages[0]"),
     (posted(HI, threadId="a b"), "invalid_thread_id", "'a b'"),
     (posted(HI, threadId=7), "invalid_thread_id", "7"),
     (posted(HI, tools={}), "invalid_body", "tools is {}"),

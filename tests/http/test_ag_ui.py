@@ -96,6 +96,19 @@ async def test_the_servers_results_among_the_answers_are_copies(
     assert "poison" not in json.dumps(endpoint.requests[1])
 
 
+async def test_a_result_may_be_too_long_for_a_request_unless_it_is_the_clients_answer(
+    client: Client, endpoint: StrictEndpoint
+) -> None:
+    endpoint.script(call_reply(ECHO, ids=("c1",)), text_reply("Tea."))
+    first = await run(client, user("Go"))
+    held = [{**m, "content": "x" * 40_000} if m["role"] == "tool" else m for m in first.messages]
+    endpoint.script(call_reply((SELECTION, QUESTION), ids=("c2",)))
+    second = await run(client, *held[:3], user("On", "u2"))
+    answer = {"id": "mine", "role": "tool", "toolCallId": "c2", "content": "x" * 40_000}
+    posted = body(*second.messages, answer)
+    assert await refused(client, json=posted) == (422, "value_too_long")
+
+
 async def test_no_result_of_the_servers_own_calls_is_taken_from_a_client(
     client: Client, endpoint: StrictEndpoint
 ) -> None:

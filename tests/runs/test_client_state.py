@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +53,22 @@ async def test_a_run_tells_the_whole_once_and_then_what_has_changed(tmp_path: Pa
             GraphState({"todos": [MILK, EGGS, MILK, EGGS]}),
         ]
         second.check_chunks()
+
+
+async def test_a_state_that_an_app_posts_is_input_unless_its_message_stops_a_live_run(
+    tmp_path: Path,
+) -> None:
+    mine = {"text": "tea", "done": False}
+    animal = Animal(**{**vars(OF_A_TOOL), "input": {"todos": []}})
+    async with served(tmp_path / "t.db", animal) as home:
+        home.model.gate = Gate(1)
+        await home.inside.start(home.request)
+        await home.model.gate.reached.wait()
+        posted = message("Again", posted_state={"todos": [mine]})
+        stopping = await serve_run(home.inside, replace(posted, on_busy="stop"))
+        assert stopping.kept_state == {"todos": [MILK, EGGS], "plan": {**PLAN, "title": "Again"}}
+        taken = await serve_run(home.inside, posted)
+        assert (taken.kept_state or {})["todos"] == [MILK, EGGS, mine, MILK, EGGS]
 
 
 async def test_a_graph_whose_state_clients_do_not_see_tells_nothing(tmp_path: Path) -> None:
@@ -242,3 +259,9 @@ def test_values_of_a_subgraph_or_ahead_of_a_question_are_not_the_threads(about: 
     state = ToldState(ClientState(("todos",)), {"todos": []})
     state.note(values({"todos": [1]}, **about))
     assert state.tell() == [GraphState({"todos": []}, is_whole=True)]
+
+
+def test_no_value_has_a_key_that_browsers_refuse() -> None:
+    """A JSON Patch with such a key in a path is refused as a whole."""
+    value = {"__proto__": {"a": 1}, "b": [{"constructor": {"prototype": 1}}], "constructor": "x"}
+    assert ClientState(("a",)).shown({"a": value}) == {"a": {"b": [{}], "constructor": "x"}}

@@ -240,6 +240,16 @@ async def test_a_request_is_kept_as_it_was_posted(inside: Backend) -> None:
 
 
 @pytest.mark.usefixtures("first")
+async def test_the_state_of_a_client_is_not_kept_since_the_runs_ahead_change_it(
+    inside: Backend,
+) -> None:
+    queued = message("B", posted_state={"todos": ["tea"]}, on_busy="queue")
+    await inside.runs.queue.add(LOCAL, key_of(), replace(queued, thread_id=THREAD), "ag-ui", None)
+    [kept] = await inside.store.queue(key_of())
+    assert kept.request.posted_state is None
+
+
+@pytest.mark.usefixtures("first")
 async def test_what_goes_back_in_the_thread_does_not_wait_unless_its_message_is_new(
     inside: Backend, gate: asyncio.Event
 ) -> None:

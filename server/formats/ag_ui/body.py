@@ -15,7 +15,7 @@ from collections.abc import Mapping, MutableMapping, Sequence
 from itertools import chain
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, ConfigDict, Field, WithJsonSchema, model_validator
+from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
 
 from turnstream.server.formats import (
     app_context,
@@ -32,7 +32,14 @@ from turnstream.server.formats.fields import BodyLimits, CamelFields, read, with
 from turnstream.server.formats.format import Parsed, WireFormat
 from turnstream.server.formats.metadata_schemas import OBJECT, TEXT, any_of, list_of, record
 from turnstream.server.turns import requests
-from turnstream.server.turns.requests import ApprovalAnswer, Branch, ToolAnswer, UserMessage
+from turnstream.server.turns.requests import (
+    ApprovalAnswer,
+    Branch,
+    InvalidRequest,
+    ToolAnswer,
+    UserMessage,
+)
+from turnstream.tools.strict_json import text_of
 
 CANCELLED = {"cancelled": True}
 """The answer that a graph gets to an interrupt that the client cancels."""
@@ -115,18 +122,42 @@ class AgentUserMessage(CamelFields):
     ]
 
 
+def _text_of_parts(content: Any) -> Any:
+    """Return the text of content parts, or JSON if they are more than text; anything else as it
+    is."""
+    if not isinstance(content, list):
+        return content
+    texts = [part["text"] for part in content if _is_text(part)]
+    return "".join(texts) if len(texts) == len(content) else text_of(content)
+
+
+def _is_text(part: Any) -> bool:
+    match part:
+        case {"type": "text", "text": str()}:
+            return True
+    return False
+
+
 class AgentToolMessage(CamelFields):
     role: Literal["tool"]
-    content: Annotated[fields.Text, AfterValidator(tool_fields.value_of), fields.FITTING_JSON] = (
-        Field(description="JSON, or text.")
-    )
+    content: Annotated[
+        fields.Text,
+        BeforeValidator(_text_of_parts),
+        WithJsonSchema(any_of(TEXT, list_of(OBJECT))),
+    ] = Field(description="JSON, text, or content parts.")
     tool_call_id: tool_fields.CallId
     error: Any = Field(None, description="Of a call that has failed.")
 
-    @property
-    def answer(self) -> ToolAnswer:
+    def answer(self, limits: BodyLimits, where: str) -> ToolAnswer:
+        """Most are copies of what the server has sent, which may have any size."""
+        result, fault = tool_fields.value_of(self.content), None
+        try:
+            with fields.at(f"{where}.content"):
+                fields.fitting_json(result, limits)
+        except InvalidRequest as refusal:
+            result, fault = None, (refusal.code, refusal.message)
         is_error = self.error is not None
-        return ToolAnswer(self.tool_call_id, self.content, is_error, is_any_copy=True)
+        return ToolAnswer(self.tool_call_id, result, is_error, is_any_copy=True, fault=fault)
 
 
 class ResumeEntry(CamelFields):
@@ -162,7 +193,7 @@ class AgentInput(CamelFields):
     protocol_version: fields.Text | None = Field(
         None, description="The version that the client speaks; none: it is older than 1.0."
     )
-    state: fields.Json = Field(None, description="The graph's state as the client has it.")
+    state: Any = Field(None, description="The graph's state as the client has it.")
     forwarded_props: Any = None
 
     @property
@@ -191,6 +222,7 @@ def parse(body: Mapping[str, Any], limits: BodyLimits) -> Parsed:
     new = None if approvals or values else message
     said = chain(app_context.of_context(asked.context), app_context.of_messages(asked.messages))
     texts, passed_over = app_context.taken(said, limits)
+    state, left_out = _posted_state(asked.state, limits)
     turn = of_graph.request(
         has_history=True,
         thread_id=graph_values.one_thread(asked.thread_id, asked.same_thread_id),
@@ -202,11 +234,24 @@ def parse(body: Mapping[str, Any], limits: BodyLimits) -> Parsed:
         client_tools=tool_fields.listed_tools(asked.tools),
         app_context=texts,
         client_run_id=asked.client_run_id,
-        posted_state=(isinstance(asked.state, dict) and asked.state) or None,
+        posted_state=state or None,
         resume=requests.Resume(values) if values else None,
     )
-    unread = [*without_effect(body, AgentInput), *ignored, *passed_over]
+    unread = [*without_effect(body, AgentInput), *ignored, *passed_over, *left_out]
     return Parsed(turn, asked.messages, unread, asked.wire_format)
+
+
+def _posted_state(state: Any, limits: BodyLimits) -> tuple[dict[str, Any], list[str]]:
+    """Return the values of a posted state that a thread could keep, and the places of the others:
+    a client posts all that it has, however large it is."""
+    kept: dict[str, Any] = {}
+    left_out: list[str] = []
+    for key, value in state.items() if isinstance(state, dict) else ():
+        try:
+            kept[key] = graph_values.as_kept(fields.fitting_json(value, limits))
+        except fields.Fault:
+            left_out.append(f"state.{key}")
+    return kept, left_out
 
 
 def _of_graph(given: Any) -> tuple[Mapping[str, Any], list[str]]:
@@ -242,7 +287,7 @@ def _end(
         where, given = f"messages[{index}]", messages[index]
         role = read(AnyMessage, given, limits, where).role
         if role == "tool":
-            answers.append(read(AgentToolMessage, given, limits, where).answer)
+            answers.append(read(AgentToolMessage, given, limits, where).answer(limits, where))
         elif role == "user" and message is None and not answers:
             said = read(AgentUserMessage, given, limits, where)
             message = UserMessage(said.content, said.id)
