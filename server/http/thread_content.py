@@ -151,7 +151,9 @@ class _Loading:
         """`state` is that of the thread, or of a branch that it has left."""
         shown = partial(self._shown, state, kept, thread)
         turns, rest = await beside_loop(len(state.messages), shown)
-        return await self.reader.with_substeps(self.key, entry.graph, turns), rest
+        turns = await self.reader.with_substeps(self.key, entry.graph, turns)
+        rest.update(cast("ThreadRestJson", self.format.waiting(turns, state.interrupts)))
+        return turns, rest
 
     def _shown(self, state: ThreadState, kept: ThreadVersions, thread: ThreadState) -> Content:
         waiting = [_asked(approval) for approval in waiting_approvals(state, self.key)]
@@ -162,7 +164,6 @@ class _Loading:
             rest["approvals"] = waiting
         if state.interrupts:
             rest["interrupts"] = [interrupt_json(interrupt) for interrupt in state.interrupts]
-        rest.update(cast("ThreadRestJson", self.format.waiting(turns, state.interrupts)))
         return turns, rest
 
     async def _so_far(self, run: LoggedRun, kept: ThreadVersions) -> Content:

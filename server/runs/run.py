@@ -121,6 +121,7 @@ class Run:
             keeps_removed=checkpoints.keeps_removed,
             calls=self._calls,
         )
+        self.translator.state_names = checkpoints.attached.client_state.names
         if start.options.tells_tasks:
             self.translator.told_values = checkpoints.attached.client_state
         self._removed = 0
@@ -262,7 +263,8 @@ class Run:
             await self._keep_dispositions(item["data"])
         if not self._request_saved:
             await self._open_log(writes)
-        chunks = self.translator.feed(item)
+        emitted = self._state.emitted(item)
+        chunks = self.translator.feed(item) if emitted is None else [*emitted]
         await self._keep_substeps(of_answered=True)
         if item["type"] == "values":
             await self._keep_removed()

@@ -14,6 +14,7 @@ from turnstream.graphs.parts import (
     StreamedText,
     stored_parts,
 )
+from turnstream.server.runs.predictions import Predictions
 from turnstream.server.runs.speakers import Speaker
 from turnstream.server.turns.chunks import (
     ArgsFinish,
@@ -43,6 +44,8 @@ class StreamedStep:
         self.kept: AIMessage | None = None
         """The thread's message that the step was compared with."""
         self.answers: list[ToolMessage] = []
+        self.interrupt_ids: tuple[str, ...] = ()
+        self.predictions: Predictions = {}
         self.usage = Usage(0, 0)
         self.timing: Timing | None = None
         self.model: str | None = None

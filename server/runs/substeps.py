@@ -159,6 +159,7 @@ class Substeps:
         self._bytes: dict[str, int] = {}
         self._asked: dict[str, tuple[str, str, str]] = {}
         """The call, the step and the tool of each call that earlier runs have left open."""
+        self._interrupt_ids: set[str] = set()
         self._writing = asyncio.Lock()
 
     def take_back(self, rows: Iterable[KeptSubstep]) -> None:
@@ -325,6 +326,14 @@ class Substeps:
         if row := self._row(id, step.step_id):
             (self._remove if again else self._drop)(row)
         yield from self._tell(id, [step.withdrawn()])
+
+    def stops_to_ask(self, call: CallIds, interrupt_ids: Iterable[str]) -> None:
+        """Note the interrupts of a graph under a call. Later the graphs around it have them too."""
+        new = tuple(id for id in interrupt_ids if id not in self._interrupt_ids)
+        self._interrupt_ids.update(new)
+        _, under = self._find(call)
+        if under and (step := under.steps.by_id.get(under.newest)):
+            step.interrupt_ids += new
 
     def end(self, call_id: str) -> Iterator[Chunk]:
         """The call has its answer: end what runs under it."""

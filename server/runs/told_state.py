@@ -1,4 +1,12 @@
-"""The graph's own state as a run tells it: the whole first, then what has changed."""
+"""The graph's own state as a run tells it: the whole first, then what has changed.
+
+A node may emit values ahead of its end, by a custom event of LangChain's:
+
+    await adispatch_custom_event("manually_emit_state", {key: value})
+
+AG-UI's adapter for LangGraph reads this name, and CopilotKit's `copilotkit_emit_state` dispatches
+the other one. What the thread then has instead of them is told again.
+"""
 
 from collections.abc import Mapping
 from typing import Any
@@ -6,6 +14,8 @@ from typing import Any
 from turnstream.graphs.client_state import ClientState
 from turnstream.server.turns.graph_state import GraphState, Values
 from turnstream.tools import strict_json
+
+_EMITTED = ("manually_emit_state", "copilotkit_manually_emit_intermediate_state")
 
 
 class ToldState:
@@ -22,6 +32,22 @@ class ToldState:
         names interrupts has the state ahead of what the step's other tasks do."""
         if self._view.names and not (item.get("ns") or item.get("interrupts")):
             self._newest = self._view.texts(item["data"])
+
+    def emitted(self, item: Mapping[str, Any]) -> list[GraphState] | None:
+        """Take an item of LangGraph's custom stream: return what is new of the values that a node
+        of the root graph emits. None: it is something else."""
+        match item:
+            case {"type": "custom", "data": {"name": name, "data": dict(values)}} if (
+                name in _EMITTED and self._view.names and not item.get("ns")
+            ):
+                told = self._told
+                if told is None:
+                    return []
+                texts = self._view.texts(values)
+                changed = {key: text for key, text in texts.items() if told.get(key) != text}
+                self._told = {**told, **changed}
+                return [GraphState(_values(changed))] if changed else []
+        return None
 
     def tell(self, values: Values | None = None) -> list[GraphState]:
         """Return what is new since it was told last; `values` are those that the thread has by

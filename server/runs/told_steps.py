@@ -89,14 +89,16 @@ class ToldSteps:
             yield from step.close_text()
             if isinstance(delta.part, StreamedCall):
                 step.tool_names[delta.part.id] = delta.part.given_name
-            yield self._start(step, self._part(delta.part))
+            yield self._start(step, self._part(step, delta.part))
         if delta.text:
             yield TextDelta(step.step_id, step.paths[delta.part.position], delta.text)
 
-    def _part(self, part: StreamedPart) -> Part:
+    def _part(self, step: StreamedStep, part: StreamedPart) -> Part:
         if isinstance(part, StreamedCall):
             self.call_ids.add(part.id)
-            return ToolCallPart(part.id, part.name, self._classifier.expected(part.given_name))
+            expected = self._classifier.expected(part.given_name)
+            predicts = step.predictions.get(part.given_name, {})
+            return ToolCallPart(part.id, part.name, expected, predicts)
         return TextPart() if part.kind == "text" else ReasoningPart()
 
     def _start(self, step: StreamedStep, part: Part) -> PartStart:
@@ -215,7 +217,7 @@ class ToldSteps:
         yield from step.close_text()
         yield from (PartFinish(step.step_id, path) for path in step.open_calls.values())
         step.open_calls = {}
-        about = step.usage, step.timing, step.tool_ms, step.model
+        about = step.usage, step.timing, step.tool_ms, step.model, step.interrupt_ids
         yield StepFinish(step.step_id, reason, *about)
 
     def withdraw(self, step: StreamedStep) -> Iterator[Chunk]:

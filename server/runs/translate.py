@@ -9,7 +9,7 @@ told; what was told differently is withdrawn and told again. So the message that
 the end is the thread's.
 """
 
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterator, Mapping, Sequence
 from typing import Any
 
 from langchain_core.messages import (
@@ -30,6 +30,7 @@ from turnstream.graphs.result_view import ResultView
 from turnstream.graphs.stored import Ended
 from turnstream.server.runs.endings import last_reason, run_ended, settled
 from turnstream.server.runs.failures import Failure
+from turnstream.server.runs.predictions import predictions
 from turnstream.server.runs.progress import progress
 from turnstream.server.runs.shortening import Removed, shown_ids
 from turnstream.server.runs.speakers import RunningTasks, Speakers, is_internal, speaker_of
@@ -84,6 +85,8 @@ class Translator:
         self._calls = calls
         self.told_values: ClientState | None = None
         """Those that are told of what a task writes; None: no task is told."""
+        self.state_names: Collection[str] = ()
+        """The keys of the graph's state that clients see."""
         self._history = history
         self._thread = ThreadNow(history, keeps_removed=keeps_removed)
         self._pending = dict(history.pending)
@@ -143,6 +146,8 @@ class Translator:
                 self.is_interrupted |= INTERRUPT in data
                 call = self._calls.of_graph(namespace) if self._calls else None
                 if call is not None:
+                    if self.substeps and INTERRUPT in data:
+                        self.substeps.stops_to_ask(call, [one.id for one in data[INTERRUPT]])
                     return [*self._stored_under(call, added_messages(data), namespace)]
                 return [c for message in added_messages(data) for c in self._stored(message)]
             case "tasks":
@@ -251,6 +256,7 @@ class Translator:
                 return
             yield from self._steps.open(id, speaker)
             step = self._heard[key] = self._steps.by_id[id]
+            step.predictions = predictions(about, self.state_names)
         elif step.is_settled or not isinstance(message, AIMessageChunk):
             return
         yield from self._steps.grow(step, message)

@@ -171,6 +171,7 @@ class Accumulator:
                     usage=chunk.usage,
                     timing=chunk.timing,
                     model=chunk.model,
+                    interrupt_ids=chunk.interrupt_ids,
                 )
             case StepWithdrawn():
                 self._steps.pop(chunk.step_id, None)
@@ -307,7 +308,8 @@ def substep_chunks(step: Step, message_id: str = "", first: int = 0) -> Iterator
             case FilePart() | SourcePart():
                 yield PartMade(id, path, part)
     usage = step.usage or Usage(0, 0)
-    yield StepFinish(id, step.finish_reason, usage, step.timing, step.tool_ms, step.model)
+    about = usage, step.timing, step.tool_ms, step.model, step.interrupt_ids
+    yield StepFinish(id, step.finish_reason, *about)
 
 
 def _begun(chunk: PartStart | PartMade) -> MessagePart:

@@ -53,6 +53,9 @@ class ToolCallPart:
     tool_name: str
     disposition: Disposition = "server"
     """The disposition that the tool's name lets expect; `ArgsFinish` has the final value."""
+    predicts: Mapping[str, str | None] = field(default_factory=dict)
+    """The keys of the graph's state that the call is to change. Each will have the value of the
+    argument of this name; None: of all arguments."""
 
 
 Part = TextPart | ReasoningPart | ToolCallPart
@@ -163,6 +166,8 @@ class StepFinish:
     """Milliseconds of the step's tools, by call id."""
     model: str | None = None
     """The name of the model that has spoken, as its server gives it; None: it gives none."""
+    interrupt_ids: tuple[str, ...] = ()
+    """Of a substep: the interrupts in which its agent has stopped to ask."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,7 +68,17 @@ _OF_A_STEP = frozenset(
 _NESTED = frozenset({"key", "part", "usage", "timing", "approval", "chunk"})
 """Fields that hold a dataclass. The others hold JSON, which may have a key `type` of its own."""
 _TUPLES = frozenset(
-    {"path", "parts", "ids", "namespace", "tool_call_ids", "step_ids", "call_ids", "writes"}
+    {
+        "path",
+        "parts",
+        "ids",
+        "namespace",
+        "tool_call_ids",
+        "interrupt_ids",
+        "step_ids",
+        "call_ids",
+        "writes",
+    }
 )
 
 

@@ -85,6 +85,8 @@ class Step:
     """The agent that speaks in a substep."""
     namespace: tuple[str, ...] = ()
     """The graphs around it, as in `StepStart`, of a substep."""
+    interrupt_ids: tuple[str, ...] = ()
+    """The interrupts in which the agent has stopped to ask, as in `StepFinish`, of a substep."""
 
     @property
     def said(self) -> tuple[Text | Reasoning | ToolCall, ...]:

@@ -234,6 +234,45 @@ def test_a_subagent_that_waits_is_suspended_and_goes_on_in_the_next_run_under_it
     assert goes_on[1]["subagentRunId"] == RESEARCHER
 
 
+def test_the_question_of_a_subagent_is_its_own_live_and_in_the_loaded_thread() -> None:
+    asked = [Interrupt("i1", "Which?", "tools"), Interrupt("i2", "And?", "ask")]
+    waits = [PartFinish("a", (0,)), *asked, *finish("tool-calls")]
+    end: Any = StepFinish("s2", "tool-calls", Usage(0, 0), interrupt_ids=("i1",))
+    chunks = [*CALL, *SAYS[:-1], Substep("outer", end), *waits]
+    events = told(NEW, chunks)
+    suspended = {"type": "suspended", "interruptIds": ["i1"]}
+    assert of_subagents(events)[-1]["outcome"] == suspended
+    interrupts = events[-1]["outcome"]["interrupts"]
+    assert [one.get("subagentRunId") for one in interrupts] == [RESEARCHER, None]
+    turns = after(NEW, chunks)
+    assert AG_UI_1_0.waiting(turns, asked)["pendingInterrupts"] == interrupts
+    older = AG_UI.waiting(turns, asked)["pendingInterrupts"]
+    assert older == told(NEW, chunks, "")[-1]["outcome"]["interrupts"]
+    assert not [one for one in older if "subagentRunId" in one]
+
+
+def test_a_result_with_an_image_is_parts_where_a_client_knows_them() -> None:
+    shown = [
+        {"type": "text", "text": "A map"},
+        {"type": "image", "base64": "iVBO", "mime_type": "image/png"},
+        {"type": "image_url", "image_url": {"url": "data:image/gif;base64,R0lG"}},
+        {"type": "file", "url": "https://a.org/b.pdf", "mime_type": "application/pdf"},
+    ]
+    chunks = [*CALL, Result("a", (0,), shown, "result", "r"), PartFinish("a", (0,))]
+    parts = [
+        {"type": "text", "text": "A map"},
+        {"type": "image", "source": {"type": "data", "value": "iVBO", "mimeType": "image/png"}},
+        {"type": "image", "source": {"type": "data", "value": "R0lG", "mimeType": "image/gif"}},
+        {"type": "document", "source": {"type": "url", "value": "https://a.org/b.pdf"}},
+    ]
+    assert told(NEW, chunks)[-1]["content"] == parts
+    assert AG_UI_1_0.snapshot(after(NEW, chunks))[-1]["content"] == parts
+    assert json.loads(told(NEW, chunks, "")[-1]["content"]) == shown
+    for other in ([*shown, 7], shown[:1], [], [{"type": "image"}]):
+        chunks = [*CALL, Result("a", (0,), other, "result", "r")]
+        assert json.loads(told(NEW, chunks)[-1]["content"]) == other
+
+
 def test_the_end_of_a_call_ends_those_below_it_that_a_crash_has_left_open() -> None:
     settled = ToolSettled("outer", "result", "found", "r")
     held = AG_UI_1_0.snapshot(CONTEXT.turns)

@@ -8,9 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from langchain_core.callbacks import adispatch_custom_event
+from langgraph.graph import START, StateGraph
 
 from tests.graphs.test_zoo_stopped import StreamGate
 from tests.graphs.zoo import Animal
+from tests.graphs.zoo.dojo import DONE, Work, reply, tells_its_steps
 from tests.graphs.zoo.model import Gate
 from tests.graphs.zoo.served import resumption, served
 from tests.graphs.zoo.todos import ANIMALS, SECRET
@@ -53,6 +56,35 @@ async def test_a_run_tells_the_whole_once_and_then_what_has_changed(tmp_path: Pa
             GraphState({"todos": [MILK, EGGS, MILK, EGGS]}),
         ]
         second.check_chunks()
+
+
+async def test_values_that_a_node_emits_are_told_while_it_works(tmp_path: Path) -> None:
+    animal = Animal("tells", tells_its_steps, reply, "Plant", thread=(), client_state=("steps",))
+    async with served(tmp_path / "t.db", animal) as home:
+        run = await serve_run(home.inside, home.request)
+        assert told(run) == [GraphState({}, is_whole=True), GraphState({"steps": DONE})]
+        kinds = [type(chunk).__name__ for chunk in run.chunks]
+        assert kinds.index("GraphState", 1) < kinds.index("Result")
+        assert run.named("Custom") == []
+        run.check_chunks()
+
+
+def emits_and_fails(_model: Any) -> Any:
+    async def work(_state: Work) -> dict[str, Any]:
+        await adispatch_custom_event("manually_emit_state", {"steps": DONE, "messages": [SECRET]})
+        raise ValueError(SECRET)
+
+    graph: Any = StateGraph(Work)
+    return graph.add_node("work", work).add_edge(START, "work").compile()
+
+
+async def test_an_emitted_value_that_the_thread_does_not_get_is_taken_back(tmp_path: Path) -> None:
+    animal = Animal("fails", emits_and_fails, reply, "Plant", thread=(), client_state=("steps",))
+    async with served(tmp_path / "t.db", animal) as home:
+        run = await serve_run(home.inside, home.request)
+        empty = GraphState({}, is_whole=True)
+        assert told(run) == [empty, GraphState({"steps": DONE}), empty]
+        assert SECRET not in json.dumps([to_json(chunk) for chunk in run.chunks])
 
 
 async def test_a_state_that_an_app_posts_is_input_unless_its_message_stops_a_live_run(

@@ -221,6 +221,15 @@ async def test_steps_before_and_after_a_question_stand_under_its_call(tmp_path: 
         assert words(*calls_of(going_on.kept)) == ["[ask_user]", "result", "It is green."]
 
 
+async def test_the_step_in_which_a_subagent_stops_to_ask_names_its_question(tmp_path: Path) -> None:
+    async with served(tmp_path / "t.db", ANIMALS[3]) as home:
+        run = await serve_run(home.inside, home.request)
+        (asked,) = run.named("Interrupt")
+        (call,) = calls_of(run.kept)
+        assert [step.interrupt_ids for step in call.substeps] == [(asked.id,)]
+        run.check_chunks()
+
+
 async def test_a_question_of_a_subagent_that_nobody_answers_ends_with_its_call(
     tmp_path: Path,
 ) -> None:

@@ -98,7 +98,8 @@ class AgUiReader:
         outcome = event.get("outcome", {"type": "success"})
         self.interrupts = outcome["interrupts"] if outcome["type"] == "interrupt" else []
         for interrupt in self.interrupts:
-            if not {"id", "reason"} <= interrupt.keys() <= _INTERRUPT or None in interrupt.values():
+            known = _INTERRUPT | ({"subagentRunId"} if self.version else set())
+            if not {"id", "reason"} <= interrupt.keys() <= known or None in interrupt.values():
                 raise BadStreamError(f"the schema refuses {interrupt}")
 
     def _on_run_error(self, event: Json) -> None:

@@ -110,6 +110,7 @@ def test_an_item_is_an_object_of_its_type_and_fields() -> None:
             "tool_call_id": "c1",
             "tool_name": "add",
             "disposition": "server",
+            "predicts": {},
         },
     }
 

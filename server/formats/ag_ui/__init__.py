@@ -23,7 +23,9 @@ def _wire_format(name: str, version: str | None) -> WireFormat:
         idle=lambda context, _view: [*map(dumps, idle(context, version))],
         snapshot=partial(snapshot, version=version),
         # Under the name by which an agent of AG-UI keeps them.
-        waiting=lambda turns, asked: given(pendingInterrupts=open_interrupts(turns, asked) or None),
+        waiting=lambda turns, asked: given(
+            pendingInterrupts=open_interrupts(turns, asked, version) or None
+        ),
         beside=lambda turns: given(subagents=(version and announced(turns)) or None),
     )
 

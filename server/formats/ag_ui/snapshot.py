@@ -10,16 +10,18 @@ In 1.0 those of subagents have a `subagentRunId` too, and stand behind the messa
 has called them.
 
 A tool message stands behind the assistant message that made the call. No message has an `error`: a
-stream cannot give it one, so a failed call says in its `content` what failed.
+stream cannot give it one, so a failed call says in its `content` what failed. In 1.0 the `content`
+of a result with media is a list of parts, like a user's.
 
     {"id", "reason": "tool_call", "message", "toolCallId", "responseSchema", "metadata"}
     {"id", "reason": "input_required" | "confirmation", "message"?, "toolCallId"?,
-     "responseSchema"?, "metadata"}
+     "responseSchema"?, "metadata", "subagentRunId"?}
 
 The first interrupt is a call that waits for an approval. Its id names the call and the question:
 `approval:{call id}:{approval id}`, both percent-encoded. assistant-ui shows it as an approval only
 if the schema requires nothing but `approved`. The second is an interrupt of the graph, under its
-own id; a breakpoint is a `confirmation`. It names a call if the call's server asks.
+own id; a breakpoint is a `confirmation`. It names a call if the call's server asks, and in 1.0 the
+subagent that asks.
 """
 
 from collections.abc import Iterator, Sequence
@@ -29,6 +31,7 @@ from urllib.parse import quote, unquote
 from turnstream.server.formats.ag_ui.subagents import (
     StepMessages,
     Subagent,
+    asking,
     below,
     message_id,
     owner,
@@ -64,9 +67,9 @@ def _messages(turn: Turn, version: str | None) -> Iterator[Message]:
         yield {"id": turn.id, "role": "user", "content": _content(turn.content)}
         return
     for step in turn.steps:
-        yield from _step(step, None)
+        yield from _step(step, None, version)
         for substep, speaker in below(step) if version else ():
-            yield from _step(substep, speaker)
+            yield from _step(substep, speaker, version)
 
 
 def _content(content: Sequence[UserContent]) -> str | list[dict[str, Any]]:
@@ -92,7 +95,7 @@ def _source(url: str) -> dict[str, str]:
     return {"type": "url", "value": url}
 
 
-def _step(step: Step, speaker: Subagent | None) -> Iterator[Message]:
+def _step(step: Step, speaker: Subagent | None, version: str | None) -> Iterator[Message]:
     messages: dict[str, Message] = {}
     results: dict[str, list[Message]] = {}
     ids = StepMessages(step.step_id, speaker)
@@ -107,7 +110,7 @@ def _step(step: Step, speaker: Subagent | None) -> Iterator[Message]:
                 message = messages.setdefault(id, {"id": id, "role": "assistant"})
                 message.setdefault("toolCalls", []).append(_call(part))
                 if part.end is not None:
-                    results.setdefault(id, []).append(result_message(part, speaker))
+                    results.setdefault(id, []).append(result_message(part, speaker, version))
     for id, message in messages.items():
         yield {**message, **owner(speaker)}
         yield from results.get(id, ())
@@ -118,18 +121,55 @@ def _call(call: ToolCall) -> dict[str, Any]:
     return {"id": call.tool_call_id, "type": "function", "function": function}
 
 
-def result_message(call: ToolCall, speaker: Subagent | None = None) -> Message:
-    """The tool message of a call that has ended: a string as it is, anything else as JSON."""
+def result_message(call: ToolCall, speaker: Subagent | None, version: str | None) -> Message:
+    """The tool message of a call that has ended: a string as it is, media as parts, anything else
+    as JSON."""
+    parts = _result_parts(call.result) if version else None
+    text = call.result if isinstance(call.result, str) else None
     return {
         "id": message_id(call.result_id or f"{call.tool_call_id}.result", speaker),
         "role": "tool",
         "toolCallId": call.tool_call_id,
-        "content": call.result if isinstance(call.result, str) else dumps(call.result),
+        "content": parts or (dumps(call.result) if text is None else text),
         **owner(speaker),
     }
 
 
-def open_interrupts(turns: Sequence[Turn], asked: Sequence[Interrupt]) -> list[dict[str, Any]]:
+def _result_parts(result: Any) -> list[dict[str, Any]] | None:
+    """The parts of a result that is a list of LangChain's content blocks, with media among them;
+    None: it is something else."""
+    if not isinstance(result, list):
+        return None
+    parts = [part for part in map(_result_part, result) if part]
+    has_media = any(part["type"] != "text" for part in parts)
+    return parts if has_media and len(parts) == len(result) else None
+
+
+def _result_part(block: Any) -> dict[str, Any] | None:
+    match block:
+        case {"type": "text", "text": str(text)}:
+            return {"type": "text", "text": text}
+        case {"type": "image_url", "image_url": {"url": str(url)} | str(url)}:
+            return {"type": "image", "source": _source(url)}
+        case {"type": "image" | "audio" | "video" | "file" as kind}:
+            source = _block_source(block)
+            return source and {"type": "document" if kind == "file" else kind, "source": source}
+    return None
+
+
+def _block_source(block: dict[str, Any]) -> dict[str, str] | None:
+    mime_type = block.get("mime_type", block.get("mimeType"))
+    match block:
+        case {"url": str(url)}:
+            return _source(url)
+        case {"base64": str(data)} | {"data": str(data)} if isinstance(mime_type, str):
+            return {"type": "data", "value": data, "mimeType": mime_type}
+    return None
+
+
+def open_interrupts(
+    turns: Sequence[Turn], asked: Sequence[Interrupt], version: str | None = None
+) -> list[dict[str, Any]]:
     """The questions that the thread waits for; `asked` are the graph's open interrupts."""
     waiting = {id: call for id, call in calls_of(turns[-1:]).items() if call.awaits_approval}
     # Of an interrupt that asks to approve calls each call is a question of its own.
@@ -140,7 +180,9 @@ def open_interrupts(turns: Sequence[Turn], asked: Sequence[Interrupt]) -> list[d
         if one.client_call is None
         and (not one.tool_call_ids or waiting.keys().isdisjoint(one.approvals))
     ]
-    return [*map(_approval, waiting.values()), *map(_interrupt, others)]
+    askers = asking(turns[-1:]) if version else {}
+    of_graph = ({**_interrupt(one), **owner(askers.get(one.id))} for one in others)
+    return [*map(_approval, waiting.values()), *of_graph]
 
 
 def _approval(call: ToolCall) -> dict[str, Any]:

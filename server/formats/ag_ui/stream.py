@@ -169,7 +169,7 @@ class AgUiEncoder:
     def __init__(self, context: StreamContext, version: str | None = None) -> None:
         self._context, self._version = context, version
         self._thread = ToldThread(context.turns, context.message_id)
-        self._subagents = Subagents(context.turns)
+        self._subagents = Subagents(context.turns, version)
         self._said = Said(self._subagents)
         self._below: dict[str, Said] = {}
         """What is said under tool calls, by call."""
@@ -177,11 +177,12 @@ class AgUiEncoder:
         self._is_in_order = True
         """False once a message of an earlier run is gone."""
         self._asked: list[chunks.Interrupt] = []
+        self._state = AgUiState()
         self._last: dict[type[chunks.Chunk], Any] = {}
         """The last chunk of each type: several of them make the end."""
         self._payloads: Mapping[type[chunks.Chunk], Callable[[Any], list[Payload]]] = {
             chunks.StepStart: self._said.step_start,
-            chunks.PartStart: self._said.part_start,
+            chunks.PartStart: self._part_start,
             chunks.ArgsFinish: self._said.args_finish,
             chunks.Result: self._said.result,
             chunks.PartFinish: self._said.part_finish,
@@ -191,7 +192,7 @@ class AgUiEncoder:
             chunks.ToolSettled: self._settled,
             chunks.ToolProgress: _custom,
             chunks.Custom: _custom,
-            chunks.GraphState: AgUiState().take,
+            chunks.GraphState: self._state.take,
             chunks.Done: self._done,
         }
 
@@ -204,6 +205,12 @@ class AgUiEncoder:
         self._last[type(chunk)] = chunk
         payloads = self._payloads.get(type(chunk))
         return [*map(dumps, payloads(chunk))] if payloads else []
+
+    def _part_start(self, chunk: chunks.PartStart) -> list[Payload]:
+        part, start = chunk.part, self._said.part_start(chunk)
+        if isinstance(part, chunks.ToolCallPart) and part.predicts:
+            return [*self._state.predict(part.tool_name, part.predicts), *start]
+        return start
 
     def _substep(self, chunk: chunks.Substep) -> list[str]:
         id, inner = chunk.tool_call_id, chunk.chunk
@@ -244,9 +251,12 @@ class AgUiEncoder:
         is_in_order = self._is_in_order and all(said.is_in_order for said in everything)
         turns = () if is_in_order else self._thread.turns()
         corrections = [] if is_in_order else [*replaced(snapshot(turns, self._version))]
+        corrections += self._state.correct()
         error = self._last.get(chunks.Error)
         if error is None:
-            return [*self._subagents.suspend(), *corrections, self._finished()]
+            interrupts = self._interrupts()
+            suspended = self._subagents.suspend(interrupts)
+            return [*suspended, *corrections, self._finished(interrupts)]
         return [*corrections, {**_failed(error), **self._usage_of_failure()}]
 
     def _usage_of_failure(self) -> Payload:
@@ -257,11 +267,15 @@ class AgUiEncoder:
         finish: chunks.MessageFinish = self._last[chunks.MessageFinish]
         return finish
 
-    def _finished(self) -> Payload:
+    def _interrupts(self) -> list[Payload]:
+        """A run that was stopped may leave a question open: its call was approved, and did not
+        end."""
+        if self._finish.reason == "stop":
+            return []
+        return open_interrupts(self._thread.turns(), self._asked, self._version)
+
+    def _finished(self, interrupts: Sequence[Payload]) -> Payload:
         ended, reason = self._last.get(chunks.RunEnded), self._finish.reason
-        # A run that was stopped may leave a question open: its call was approved, and did not end.
-        waits = reason != "stop"
-        interrupts = open_interrupts(self._thread.turns(), self._asked) if waits else []
         told = given(finishReason=reason, ended=ended and ended_json(ended))
         outcome: Payload | None = None
         about: Payload = {"result": told}
@@ -296,7 +310,7 @@ def answered(subagents: Subagents, call: ToolCall, caller: Subagent | None) -> l
     events: list[Payload] = []
     for one, speaker in (*reversed(left), (call, caller)):
         begun = subagents.announce(speaker)
-        events += [*begun, *_end(subagents, one), _result(one, speaker)]
+        events += [*begun, *_end(subagents, one), _result(one, speaker, subagents.version)]
     return events
 
 
@@ -353,7 +367,7 @@ def prologue(
     if held == truth and held_results.items() <= results.items():
         missing = results.keys() - held_results.keys()
         calls = calls_of(context.turns)
-        yield from (_result(call) for id, call in calls.items() if id in missing)
+        yield from (_result(call, None, version) for id, call in calls.items() if id in missing)
     elif keeps_order(posted, messages):
         yield _messages(messages)
     else:
@@ -376,10 +390,10 @@ def _messages(messages: Sequence[Message]) -> Payload:
     return {"type": "MESSAGES_SNAPSHOT", "messages": list(messages)}
 
 
-def _result(call: ToolCall, caller: Subagent | None = None) -> Payload:
+def _result(call: ToolCall, caller: Subagent | None, version: str | None) -> Payload:
     """The end of a call. The event has no place for an error: `role` is left out of one, since a
     client takes it for a success."""
-    message = result_message(call, caller)
+    message = result_message(call, caller, version)
     role = {} if call.is_error else {"role": "tool"}
     return {
         "type": "TOOL_CALL_RESULT",
@@ -453,20 +467,41 @@ def _state_snapshot(values: Values) -> Payload:
 
 
 class AgUiState:
-    """The graph's own state that clients see, as a snapshot and as JSON Patches (RFC 6902)."""
+    """The graph's own state that clients see, as a snapshot and as JSON Patches (RFC 6902). A patch
+    of a value that a client has predicted has the whole value."""
 
     def __init__(self) -> None:
         self._values: Values = {}
+        self._predictions: dict[tuple[str, str], str | None] = {}
+        """The arguments whose values clients take for those of the state, by tool and key."""
+
+    def predict(self, tool: str, keys: Mapping[str, str | None]) -> list[Payload]:
+        """Say which state the arguments of a call predict: CopilotKit shows it while they stream.
+        An event stands for all of the run, since the calls of a step may interleave."""
+        new = {(tool, key): argument for key, argument in keys.items()}
+        if new.items() <= self._predictions.items():
+            return []
+        self._predictions |= new
+        value = [
+            {"tool": tool, "state_key": key, **given(tool_argument=argument)}
+            for (tool, key), argument in self._predictions.items()
+        ]
+        return [{"type": "CUSTOM", "name": "PredictState", "value": value}]
+
+    def correct(self) -> list[Payload]:
+        """The state as the run ends, whatever has come of its predictions."""
+        return [_state_snapshot(self._values)] if self._predictions else []
 
     def take(self, chunk: GraphState) -> list[Payload]:
         before, self._values = self._values, merged(self._values, chunk)
         if chunk.is_whole:
             return [_state_snapshot(self._values)]
         delta: list[Payload] = []
+        predicted = {key for _, key in self._predictions}
         for name, value in chunk.values.items():
             path = f"/{_token(name)}"
             change: list[Payload] = [{"op": "add", "path": path, "value": value}]
-            if name in before:
+            if name in before and name not in predicted:
                 change = min(change, [*patch(before[name], value, path)], key=_size)
             delta += change
         return [{"type": "STATE_DELTA", "delta": delta}] if delta else []

@@ -2,7 +2,7 @@
 
     SUBAGENT_STARTED {"subagentRunId", "name", "parentToolCallId", "parentMessageId"?,
                       "parentSubagentRunId"?}
-    SUBAGENT_FINISHED {"subagentRunId", "outcome"?}
+    SUBAGENT_FINISHED {"subagentRunId", "outcome"?: {"type": "suspended", "interruptIds"?}}
     SUBAGENT_ERROR {"subagentRunId", "message", "code"?}
 
 An id is that of the call, with the agent's name if it has one: two agents under one call are two,
@@ -147,11 +147,22 @@ def calls_below(turns: Iterable[Turn]) -> set[str]:
     }
 
 
-class Subagents:
-    """The subagents of a run, as its stream tells them; `turns` are those before the run."""
+def asking(turns: Iterable[Turn]) -> dict[str, Subagent]:
+    """The subagents that have stopped to ask, by the id of the interrupt."""
+    return {
+        id: under
+        for step in _steps(turns)
+        for substep, under in below(step)
+        for id in substep.interrupt_ids
+    }
 
-    def __init__(self, turns: Iterable[Turn]) -> None:
-        self._turns = turns
+
+class Subagents:
+    """The subagents of a run, as its stream tells them; `turns` are those before the run, `version`
+    is that of the protocol that the client speaks."""
+
+    def __init__(self, turns: Iterable[Turn], version: str | None) -> None:
+        self._turns, self.version = turns, version
         self._calls: dict[str, CallPlace] = {}
         self._has_earlier = False
         self._active: dict[str, Subagent] = {}
@@ -208,11 +219,15 @@ class Subagents:
                 code = given(code=error.get("code"))
                 yield {"type": "SUBAGENT_ERROR", "subagentRunId": id, **said, **code}
 
-    def suspend(self) -> Iterator[Payload]:
-        """End those whose calls have no result as the run ends: a later run goes on with them."""
+    def suspend(self, interrupts: Iterable[Mapping[str, Any]]) -> Iterator[Payload]:
+        """End those whose calls have no result as the run ends, with the interrupts of each: a
+        later run goes on with them."""
+        asked: dict[str, list[str]] = {}
+        for interrupt in interrupts:
+            asked.setdefault(interrupt.get("subagentRunId", ""), []).append(interrupt["id"])
         for id in [*self._active]:
             self._end(id)
-            outcome = {"type": "suspended"}
+            outcome = {"type": "suspended", **given(interruptIds=asked.get(id))}
             yield {"type": "SUBAGENT_FINISHED", "subagentRunId": id, "outcome": outcome}
 
     def _end(self, id: str) -> None:
