@@ -8,13 +8,13 @@ const { HttpAgent } = await import(isOld ? "@ag-ui/client-v0" : "@ag-ui/client")
 const protocol = isOld ? "ag-ui" : "ag-ui-1.0";
 
 serve((options) => {
-  const { url, threadId, messages = [], pendingInterrupts = [], tools = [] } = options;
-  const seen = { events: [], errors: [], failures: [], outcomes: [], subagents: [] };
+  const { url, threadId, graph, messages = [], pendingInterrupts = [], tools = [] } = options;
+  const seen = { events: [], errors: [], failures: [], outcomes: [], subagents: [], custom: [] };
   const change = changes();
   const attach = () => fetch(`${url}/chat/${threadId}/stream?protocol=${protocol}`);
   const headers = { "content-type": "text/event-stream" };
   const agent = new HttpAgent({
-    url: `${url}/ag-ui`,
+    url: graph ? `${url}/ag-ui/${graph}` : `${url}/ag-ui`,
     threadId,
     initialMessages: messages,
     ...(options.resumes && { fetch: resumingFetch(url, 0) }),
@@ -30,6 +30,7 @@ serve((options) => {
     onRunFinishedEvent({ outcome, pendingToolCallIds }) {
       seen.outcomes.push({ outcome, pendingToolCallIds });
     },
+    onCustomEvent: ({ event: { name, value } }) => void seen.custom.push({ name, value }),
     onSubagentStartedEvent: ({ event }) => void seen.subagents.push(event),
     onSubagentFinishedEvent: ({ event }) => void seen.subagents.push(event),
     onSubagentErrorEvent: ({ event }) => void seen.subagents.push(event),
