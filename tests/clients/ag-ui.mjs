@@ -1,11 +1,13 @@
 // AG-UI: the HttpAgent of `@ag-ui/client`, 1.0.0 or, as `ag-ui.mjs v0`, 0.0.59.
 
 import { resumingFetch } from "../../docs/examples/ag-ui/resuming.js";
+import { withThreads } from "../../docs/examples/ag-ui/threads.js";
 import { changes, serve, until } from "./driver.mjs";
 
 const isOld = process.argv[2] === "v0";
 const { HttpAgent } = await import(isOld ? "@ag-ui/client-v0" : "@ag-ui/client");
 const protocol = isOld ? "ag-ui" : "ag-ui-1.0";
+const Agent = withThreads(HttpAgent, protocol);
 
 serve((options) => {
   const { url, threadId, graph, messages = [], pendingInterrupts = [], tools = [] } = options;
@@ -13,7 +15,7 @@ serve((options) => {
   const change = changes();
   const attach = () => fetch(`${url}/chat/${threadId}/stream?protocol=${protocol}`);
   const headers = { "content-type": "text/event-stream" };
-  const agent = new HttpAgent({
+  const agent = new Agent({
     url: graph ? `${url}/ag-ui/${graph}` : `${url}/ag-ui`,
     threadId,
     initialMessages: messages,
@@ -72,6 +74,10 @@ serve((options) => {
         text === undefined ? message : { ...message, content: text },
       ]);
       return run(parameters);
+    },
+    connect() {
+      running = agent.connectAgent({}).then(() => null);
+      return running;
     },
     set: ({ state }) => agent.setState(state),
     forget: ({ id }) => agent.setMessages(agent.messages.filter((message) => message.id !== id)),

@@ -127,6 +127,23 @@ async def test_human_in_the_loop(version: str, page: Any) -> None:
 
 
 @VERSIONS
+async def test_a_chat_that_connects_has_the_thread_and_its_question(
+    version: str, page: Any
+) -> None:
+    """As CopilotKit's does when it is shown."""
+    await (await page("asks_about_steps", version).opened()).does("send", text="Plant a tree")
+    again = await page("asks_about_steps", version).opened()
+    report = await again.does("connect")
+    assert report["state"] == {"steps": STEPS}
+    (asked,) = report["pendingInterrupts"]
+    answer = {"interruptId": asked["id"], "status": "resolved", "payload": {"steps": DONE}}
+    assert texts(await again.does("run", resume=[answer])) == ["Done: Dig a hole."]
+    nothing = await page("chat", version).opened()
+    await nothing.agent.do("connect")
+    assert (await nothing.agent.report())["messages"] == []
+
+
+@VERSIONS
 async def test_agentic_generative_ui(version: str, page: Any) -> None:
     agent = await page("tells_its_steps", version).opened()
     report = await agent.does("send", text="Plant a tree")
