@@ -143,13 +143,17 @@ def _one_of(schema: Schema, where: str) -> CoreSchema:
 
 def _object(schema: Schema, where: str) -> CoreSchema:
     required = schema.get("required", [])
+    properties = schema.get("properties", {})
+    for name in required:
+        if name not in properties:
+            raise SchemaFault(f"{where}/required names {name!r}, which is no property")
     others = schema.get("additionalProperties", True)
     return typed_dict_schema(
         {
             name: typed_dict_field(
                 _check(declared, f"{where}/properties/{name}"), required=name in required
             )
-            for name, declared in schema.get("properties", {}).items()
+            for name, declared in properties.items()
         },
         extra_behavior="forbid" if others is False else "allow",
         extras_schema=_check(others, f"{where}/additionalProperties")

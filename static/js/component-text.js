@@ -3,6 +3,7 @@
  * anywhere: no character of theirs is markup.
  */
 
+import { inJson } from "./bounds.js";
 import { nameOf } from "./chart.js";
 
 /** @typedef {{text?: (props: any, writing: any) => string}} Texted */
@@ -64,7 +65,7 @@ function rowsTable(rows) {
 function words(value) {
   if (Array.isArray(value) && !value.some((item) => typeof item === "object"))
     return value.join(", ");
-  return typeof value === "object" ? JSON.stringify(value) : String(value);
+  return typeof value === "object" ? inJson(value, 0) : String(value);
 }
 
 export const quoted = (text) => text.replace(/^/gm, "> ");

@@ -4,7 +4,7 @@ import * as api from "./api.js";
 import { html, nothing } from "../vendor/lit-html/lit-html.js";
 import { apart } from "./apart.js";
 import { componentText } from "./component-text.js";
-import { inJson } from "./bounds.js";
+import { cut, inJson } from "./bounds.js";
 import { linked } from "./styles.js";
 import { visible } from "./unseen.js";
 
@@ -30,7 +30,7 @@ export async function load(name) {
   /** @type {[any, {text?: Component["text"]}, unknown]} */
   const [drawing, words] = await Promise.all([
     import(draw),
-    text ? import(text) : {},
+    text ? import(text).catch(unread) : {},
     style && linked(style),
   ]);
   return {
@@ -47,6 +47,12 @@ export async function load(name) {
       `;
     },
   };
+}
+
+/** Of a `text.js` that cannot be loaded: its component goes without. @param {unknown} error */
+function unread(error) {
+  reportError(error);
+  return {};
 }
 
 /** @param {string} text */
@@ -66,13 +72,16 @@ const isUsable = ({ arguments: taken }, props) =>
 const filled = (taken, props) =>
   Object.fromEntries(Object.entries(taken).map(([name, prop]) => [name, props[prop]]));
 
+/** Characters of an argument beside its button. */
+const MAX_WORDS = 2_000;
+
 /** "alarm: 7, site: "North""
  *
  * @param {Record<string, any>} args
  */
 const inWords = (args) =>
   Object.entries(args)
-    .map(([name, value]) => `${name}: ${visible(inJson(value, 0))}`)
+    .map(([name, value]) => `${name}: ${visible(cut(inJson(value, 0), MAX_WORDS))}`)
     .join(", ");
 
 /** Buttons that call tools, each with what it gives to the tool: a model has chosen that, and the

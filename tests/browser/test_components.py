@@ -339,6 +339,7 @@ DRAW_THROWS = "export const draw = () => missing;"
 TEMPLATE_THROWS = "export const draw = (_, { html }) => html`<b>${Symbol()}</b>`;"
 TEXT_THROWS = "export const text = () => missing;"
 TEXT_IS_NO_TEXT = "export const text = () => undefined;"
+TEXT_CANNOT_BE_READ = "export const text ="
 
 
 @pytest.mark.parametrize(
@@ -346,6 +347,7 @@ TEXT_IS_NO_TEXT = "export const text = () => undefined;"
     [
         (DRAWS, TEXT_THROWS, "drawn"),
         (DRAWS, TEXT_IS_NO_TEXT, "drawn"),
+        (DRAWS, TEXT_CANNOT_BE_READ, "drawn"),
         (DRAW_THROWS, None, "This could not be drawn."),
         (TEMPLATE_THROWS, TEXT_THROWS, "This could not be drawn."),
     ],

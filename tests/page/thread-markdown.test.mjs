@@ -230,3 +230,9 @@ test("no name, label or cell is markup", () => {
     text,
   );
 });
+
+test("props of any depth are written", () => {
+  let deep = [];
+  for (let level = 0; level < 20_000; level += 1) deep = [deep];
+  assert.equal(propsText({ n: 1, deep }), "- n: 1\n- deep: Nested too deep to be shown");
+});

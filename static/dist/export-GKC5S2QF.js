@@ -1,2 +1,0 @@
-import{a as p}from"./chunk-6NMQ7AVW.js";import"./chunk-4GTAY4BI.js";import{G as a,H as r,K as n,f as m,x as i}from"./chunk-QPPZ2MNQ.js";var w=o=>({...o,parts:i(o)});async function k({id:o,looksAt:d},f){let s=await m(o,d),{title:t,messages:c}=JSON.parse(s);if(f==="json"){r(a(t,"json"),"application/json",s);return}let e={title:t,messages:c.map(w)};await n(e.messages),r(a(t,"md"),"text/markdown",p(e))}export{k as exportThread};
-//# sourceMappingURL=export-GKC5S2QF.js.map

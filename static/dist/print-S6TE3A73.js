@@ -1,2 +1,0 @@
-import{A as e}from"./chunk-QPPZ2MNQ.js";async function r(t){let{id:a,looksAt:s}=t.state,i=()=>t.state.id===a&&t.state.looksAt===s;for(;i()&&t.state.hasEarlier;){if(await t.earlier(),t.state.earlierFailed)return;await new Promise(e)}i()&&print()}export{r as printThread};
-//# sourceMappingURL=print-S6TE3A73.js.map
