@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from langchain_core.language_models import LanguageModelInput
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
+from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 from langchain_core.runnables import Runnable
 
 from turnstream.graphs import app_context, stored
@@ -103,15 +103,13 @@ _CUT_SENTENCE = "The message was too long and was cut off; this call was not mad
 
 @dataclass(frozen=True, slots=True)
 class TurnResults:
-    """The results of the turn's tool calls so far, by call id or tool name, as the client may see
+    """The results of the thread's tool calls so far, by call id or tool name, as the client may see
     them. See `turnstream.tools.contract.ResultLookup`."""
 
     history: Sequence[AnyMessage]
 
     def __call__(self, reference: str) -> Mapping[str, Any] | None:
         for message in reversed(self.history):
-            if isinstance(message, HumanMessage):
-                break
             if (
                 isinstance(message, ToolMessage)
                 and reference in (message.tool_call_id, message.name)

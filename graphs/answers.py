@@ -56,7 +56,8 @@ def shown(call: StreamedCall, args: dict[str, Any], filled: dict[str, Any]) -> T
     """
     if filled == args:
         return answer(call, text_of(args), "shown")
-    return answer(call, text_of({"status": "shown"}), "shown", artifact=filled)
+    note = {name: filled[name] for name in ("note",) if name in filled and name not in args}
+    return answer(call, text_of({"status": "shown", **note}), "shown", artifact=filled)
 
 
 REFUSALS = (

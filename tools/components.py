@@ -1,7 +1,7 @@
 """The components that the browser can render: a folder each, with the schema of its props."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +10,7 @@ from typing import Any
 from turnstream.tools import strict_json
 from turnstream.tools.arguments import listed, shorten, unstorable
 from turnstream.tools.contract import CatalogueError, ResultLookup
+from turnstream.tools.points import Selection, shape_of
 from turnstream.tools.props import Props
 from turnstream.tools.schemas import SchemaFault
 
@@ -20,6 +21,29 @@ PROPS_DESCRIPTION = """\
 What the component shows. Props of each (? means optional; every component takes title?):
 {components}
 No other props."""
+SELECT = {
+    "type": "object",
+    "description": "The part of the points of data_from that is drawn.",
+    "properties": {
+        "columns": {
+            "type": "array",
+            "minItems": 1,
+            "maxItems": 20,
+            "items": {"type": "string"},
+            "description": "Keys of columns, or names of series, in order.",
+        },
+        "sort": {
+            "type": "string",
+            "minLength": 1,
+            "description": "A column, a series or the axis; descending behind a minus: -kw.",
+        },
+        "limit": {"type": "integer", "minimum": 1, "description": "Rows, or points, at most."},
+    },
+    "additionalProperties": False,
+}
+MAX_SOURCES = 8
+NOTE = "note"
+"""The key of what is drawn that says in a sentence what was left out."""
 TITLE = {"title": {"type": "string", "maxLength": 2000}}
 """The property that each component has beside its own."""
 ACTIONS = Props(
@@ -149,10 +173,11 @@ class Components:
                 "data_from": {
                     "type": "string",
                     "minLength": 1,
-                    "description": "Id of an earlier tool call of this turn (or the tool's name: "
-                    f"its last call) whose points fill {', or '.join(ways)}. "
-                    "Use it wherever a result offers it, and leave those out of props.",
+                    "description": "Id of an earlier tool call (or the tool's name: its last call) "
+                    f"whose points fill {', or '.join(ways)}. Several, separated by commas, are "
+                    "drawn as one. Use it wherever a result offers it; leave those out of props.",
                 },
+                "select": SELECT,
             },
             "required": ["component", "props"],
             "additionalProperties": False,
@@ -172,16 +197,28 @@ class Components:
     def validate(
         self, args: Mapping[str, Any], results: ResultLookup | None = None
     ) -> dict[str, Any]:
-        """Return the arguments with `data_from` resolved. Raises ValueError with a sentence for the
-        model."""
+        """Return the arguments with `data_from` resolved, and without rows that do not fit, which
+        `note` says. Raises ValueError with a sentence for the model."""
         self._call.check(args)
         resolved = self._resolved(args, results)
-        self.check(resolved)
-        props = self.by_name[resolved["component"]].props
-        faults = [*props.uneven(resolved["props"], "props"), *unstorable(resolved)]
+        try:
+            self._check_whole(resolved)
+        except ValueError:
+            props = self.by_name[resolved["component"]].props
+            left, notes = props.pruned(resolved["props"], "props")
+            if not notes:
+                raise
+            resolved = {**resolved, "props": left, NOTE: " ".join(notes)}
+            self._check_whole(resolved)
+        return resolved
+
+    def _check_whole(self, args: Mapping[str, Any]) -> None:
+        """Check the arguments whose points are filled in. Raises ValueError."""
+        props = self.by_name[args["component"]].props
+        props.check(args["props"], "props")
+        faults = [*props.uneven(args["props"], "props"), *unstorable(dict(args))]
         if faults:
             raise ValueError(listed(faults))
-        return resolved
 
     def drawable(self, result: Mapping[str, Any]) -> list[str]:
         """Return the components that `data_from` can fill with a result, as the client sees it."""
@@ -203,13 +240,33 @@ class Components:
 
     def _resolved(self, args: Mapping[str, Any], results: ResultLookup | None) -> dict[str, Any]:
         if "data_from" not in args:
+            if "select" in args:
+                raise ValueError("select: it selects from data_from, which is missing.")
             return dict(args)
-        component, source = args["component"], args["data_from"]
+        component, props = args["component"], self.by_name[args["component"]].props
+        sources = [name.strip() for name in args["data_from"].split(",")]
+        if results and results(args["data_from"]) is not None:
+            sources = [args["data_from"]]
+        if len(sources) > MAX_SOURCES:
+            raise ValueError(f"data_from: should name at most {MAX_SOURCES} calls.")
+        found = [(source, self._points_of(source, component, results)) for source in sources]
+        (_, first), *others = found
+        labels = {name: first[name] for name in props.labels if isinstance(first.get(name), str)}
+        points: Mapping[str, Any] = {name: first[name] for name in props.points}
+        if others or "select" in args:
+            points = self._selected(component, found, args.get("select", {}))
+        return {**args, "props": {**labels, **args["props"], **points}}
+
+    def _points_of(
+        self, source: str, component: str, results: ResultLookup | None
+    ) -> Mapping[str, Any]:
+        """The result that a source names. Raises ValueError if it has no points for the
+        component."""
         found = results(source) if results else None
         if found is None:
             raise ValueError(
                 f"data_from: there is no earlier tool call {shorten(source)!r} with "
-                "a result in this turn; write the data into props instead."
+                "a result in this thread; write the data into props instead."
             )
         offered = self._filled_by(found)
         if component not in offered:
@@ -217,10 +274,23 @@ class Components:
                 f"data_from: the result of {shorten(source)!r} has no points for a "
                 f"{component}; it has them for: {', '.join(offered) or 'no component'}."
             )
+        return found
+
+    def _selected(
+        self, component: str, found: Sequence[tuple[str, Mapping[str, Any]]], select: Any
+    ) -> Mapping[str, Any]:
+        """The points of all results, as far as they are selected. Raises ValueError."""
         props = self.by_name[component].props
-        labels = {name: found[name] for name in props.labels if isinstance(found.get(name), str)}
-        points = {name: found[name] for name in props.points}
-        return {**args, "props": {**labels, **args["props"], **points}}
+        shape = shape_of(props.schema, props.points)
+        if shape is None:
+            raise ValueError(f"data_from: a {component} takes the whole points of one call.")
+        try:
+            points = shape.joined(found) if len(found) > 1 else found[0][1]
+            return shape.selected(points, Selection(**select))
+        except (LookupError, TypeError, AttributeError):
+            raise ValueError(
+                f"data_from: the points do not have the form that a {component} takes."
+            ) from None
 
 
 OUR_COMPONENTS = Components(read_components(OURS))

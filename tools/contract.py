@@ -50,8 +50,8 @@ arguments; the client, with its answer; a person who approves it; nobody, since 
 valid."""
 
 ResultLookup = Callable[[str], Mapping[str, Any] | None]
-"""The result, as the client may see it, of an earlier tool call of the turn, by the call's id or
-the tool's name; None if there is none."""
+"""The result, as the client may see it, of an earlier tool call of the thread, by the call's id or
+the tool's name (its last call); None if there is none."""
 
 
 ApprovalRule = Callable[[Mapping[str, Any], Mapping[str, Any]], bool]

@@ -20,7 +20,7 @@ from pydantic_core.core_schema import (
     typed_dict_schema,
 )
 
-from turnstream.tools.arguments import sentence, typed
+from turnstream.tools.arguments import listed, sentence, typed, unstorable
 from turnstream.tools.schemas import SchemaFault, accept
 
 Schema: TypeAlias = Mapping[str, Any]
@@ -52,6 +52,15 @@ class Props:
         self._properties: Schema = schema.get("properties", {})
         self._validator = SchemaValidator(_check(schema, "#"), CoreConfig(strict=True))
         self._lengths = [*_lengths(schema, ())]
+        self._rows = {
+            name: SchemaValidator(_check(declared["items"], "#"), CoreConfig(strict=True))
+            for name, declared in self._properties.items()
+            if _types(declared) == ["array"]
+            and "minItems" not in declared
+            and _types(declared["items"]) == ["object"]
+            and not any(name in (path[0], other) for path, other in self._lengths)
+        }
+        """The checks of the items of arrays whose items may be left out, by property."""
         for _, other in self._lengths:
             named = self._properties.get(other, {}) if isinstance(other, str) else {}
             if other not in self.required or named.get("type") != "array":
@@ -84,6 +93,24 @@ class Props:
         except ValidationError as error:
             raise ValueError(sentence(error, at)) from None
 
+    def pruned(self, props: Schema, at: str) -> tuple[Schema, list[str]]:
+        """Return the props without the rows that do not fit, as long as one is left, and a sentence
+        for each property that lost some. Rows are the items of an array of objects that may be
+        empty, and that no other array has to be as long as."""
+        left, notes = dict(props), list[str]()
+        for name, check in self._rows.items():
+            rows = props.get(name)
+            if not isinstance(rows, list):
+                continue
+            faults = [_row_fault(check, row, (at, name, str(n))) for n, row in enumerate(rows)]
+            lost = [fault for fault in faults if fault]
+            if lost and len(lost) < len(rows):
+                left[name] = [row for row, bad in zip(rows, faults, strict=True) if not bad]
+                notes.append(
+                    f"{len(lost)} of {len(rows)} {name} do not fit and are left out. {lost[0]}"
+                )
+        return left, notes
+
     def uneven(self, props: Schema, at: str) -> Iterator[str]:
         """Yield a fault for each array of checked props that has another length than it should."""
         for path, other in self._lengths:
@@ -98,6 +125,16 @@ class Props:
     def words(self) -> str:
         """The properties as a model reads them."""
         return ", ".join(_named(self.schema, " ({})"))
+
+
+def _row_fault(check: SchemaValidator, row: Any, place: tuple[str, ...]) -> str | None:
+    """Return what is wrong with a row, as a sentence that names its place; None if it fits."""
+    try:
+        check.validate_python(row)
+    except ValidationError as error:
+        return sentence(error, ".".join(place))
+    faults = [*unstorable(row, place)]
+    return listed(faults) if faults else None
 
 
 def _check(schema: Schema, where: str) -> CoreSchema:

@@ -303,12 +303,14 @@ async def test_a_call_that_failed_has_no_points(tmp_path: Path) -> None:
     assert told.error_codes["r1"] == "invalid_arguments"
 
 
-async def test_the_results_of_an_earlier_turn_are_out_of_reach(tmp_path: Path) -> None:
+@pytest.mark.parametrize("source", ["c1", "measure"])
+async def test_the_results_of_an_earlier_turn_are_there(source: str, tmp_path: Path) -> None:
     model = ScriptedModel.of(tool_call_message(("c1", "measure", "{}")))
     async with backend(tmp_path / "t.db", model, catalogue=tools(measuring(LINE))) as home:
         await send_message(home)
-        model.script(tool_call_message(draw("line_chart", "c1")))
-        assert "no earlier tool call" in await refused(await send_message(home, "Draw that"))
+        model.script(tool_call_message(draw("line_chart", source)))
+        told = await send_message(home, "Draw that")
+        assert told.results["r1"].result["props"] == LINE
 
 
 async def test_after_an_answer_the_turns_results_are_still_there(tmp_path: Path) -> None:
