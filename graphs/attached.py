@@ -10,7 +10,7 @@ import logging
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal, cast
@@ -41,6 +41,8 @@ from turnstream.graphs.faults import GraphError
 from turnstream.graphs.graph_tools import tools_of
 from turnstream.graphs.result_view import ResultView, declared_results
 from turnstream.graphs.sibling_calls import keep_answers_apart
+from turnstream.graphs.ui_tools import GraphUITool
+from turnstream.tools.contract import Disposition
 
 logger = logging.getLogger(__name__)
 
@@ -94,8 +96,15 @@ class AttachedGraph:
     """None: the graph is the same for all runs."""
     folders: tuple[Path, ...] = ()
     """The folders of its author's files."""
+    ui_tools: Mapping[str, GraphUITool] = field(default_factory=dict)
+    """Those of its tools that live in the browser, by name."""
     is_built_in: bool = False
     """True if it keeps to the rights of its context by itself."""
+
+    @property
+    def ui_dispositions(self) -> Mapping[str, Disposition]:
+        """The sides that end the calls of its UI tools, by the names of these."""
+        return {name: tool.disposition for name, tool in self.ui_tools.items()}
 
     @property
     def state_schemas(self) -> Sequence[type[Any]]:
@@ -192,14 +201,16 @@ def attach(
     _check_context(made, client_context)
     reducer: Reducer = "by id" if made.is_ours else _reducer(graph)
     copy = _with_entry(graph, checkpointer, store)
+    tools = tools_of(graph)
     return AttachedGraph(
         copy,
         _without_classes(copy),
         reducer,
         made,
         _input_names(graph),
-        frozenset(tools_of(graph)),
+        frozenset(tools),
         results or declared_results(graph, {}),
+        ui_tools={name: tool for name, tool in tools.items() if isinstance(tool, GraphUITool)},
     )
 
 

@@ -55,6 +55,8 @@ class Classifier:
     user: Mapping[str, Any] = field(default_factory=dict)
     """The caller, as LangGraph's `langgraph_auth_user`."""
     unknown: Disposition = "invalid"
+    graph_tools: Mapping[str, Disposition] = field(default_factory=dict)
+    """Those of the UI tools that a graph of one's own runs, by name."""
 
     @cached_property
     def approvals(self) -> ApprovalRules:
@@ -68,6 +70,8 @@ class Classifier:
         """The disposition that a call of this name has unless its arguments are wrong."""
         if self._refusal(name):
             return "invalid"
+        if name in self.graph_tools:
+            return self.graph_tools[name]
         # A graph of one's own does not run the catalogue's tools: a client may bring one so named.
         is_brought = self.unknown == "server" and name in self.ui_tools
         if name in self.catalogue.real_by_name and not is_brought:

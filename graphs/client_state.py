@@ -13,6 +13,7 @@ from typing import Any
 
 from langgraph.channels import UntrackedValue
 from langgraph.graph.state import CompiledStateGraph
+from langgraph.graph.ui import ui_message_reducer
 from pydantic import TypeAdapter
 from pydantic_core import to_jsonable_python
 
@@ -78,6 +79,14 @@ def state_keys(graph: CompiledStateGraph[Any, Any, Any, Any]) -> list[str]:
     """The keys of a graph's state that a thread keeps."""
     channels = graph.builder.channels.items()
     return [name for name, kept in channels if not isinstance(kept, UntrackedValue)]
+
+
+def ui_keys(graph: CompiledStateGraph[Any, Any, Any, Any]) -> list[str]:
+    """The keys of a graph's state that hold LangGraph's UI messages (`push_ui_message`)."""
+    channels = graph.builder.channels.items()
+    return [
+        name for name, kept in channels if getattr(kept, "operator", None) is ui_message_reducer
+    ]
 
 
 def check_names(names: Sequence[str], known: Collection[str]) -> None:

@@ -18,19 +18,27 @@ Fallback = Callable[[AIMessage, str], Disposition]
 
 
 _OF_SERVER = ("server", "approval")
+CLIENT: Disposition = "client"
 
 
-def by_state(fallback: Fallback, values: Mapping[str, Any], own: Collection[str]) -> Fallback:
+def by_state(
+    fallback: Fallback,
+    values: Mapping[str, Any],
+    own: Collection[str],
+    ui_tools: Mapping[str, Disposition],
+) -> Fallback:
     """Return a fallback for the state of a graph of one's own: a call that `fallback` takes for the
     server's, with an approval or without, is the client's if the state has a tool of the client of
-    that name, and the name is none of `own`, the tools that the graph runs."""
-    names = {tool["name"] for tool in tools_in(values)}.difference(own)
-    if not names:
+    that name, and the name is none of `own`, the tools that the graph runs. Those of its UI tools
+    are as `ui_tools` says."""
+    brought = {tool["name"] for tool in tools_in(values)}.difference(own)
+    known: Mapping[str, Disposition] = {**dict.fromkeys(brought, CLIENT), **ui_tools}
+    if not known:
         return fallback
 
     def of_name(message: AIMessage, name: str) -> Disposition:
         expected = fallback(message, name)
-        return "client" if expected in _OF_SERVER and name in names else expected
+        return known.get(name, expected) if expected in _OF_SERVER else expected
 
     return of_name
 

@@ -23,7 +23,13 @@ from langgraph.store.base import BaseStore
 from turnstream.graphs.approval_rules import refuse_gated_tools, ungated
 from turnstream.graphs.attached import AttachedGraph, RunFactory, attach
 from turnstream.graphs.client_fields import Fields, table_of
-from turnstream.graphs.client_state import MAX_STATE_BYTES, ClientState, check_names, state_keys
+from turnstream.graphs.client_state import (
+    MAX_STATE_BYTES,
+    ClientState,
+    check_names,
+    state_keys,
+    ui_keys,
+)
 from turnstream.graphs.context import GraphContext
 from turnstream.graphs.factories import AUTH_USER, Factory, FactoryCall, graph_of, takes
 from turnstream.graphs.faults import GraphError
@@ -123,7 +129,9 @@ async def open_graphs(
                 declared = GraphContext(graph.context_schema, {}).names
                 fields = {k: v for k, v in context.items() if k in declared or is_alone}
                 attached = attach(graph, checkpointer, fields, store, results, client_context)
-                shown = tuple(name for name in client_state if name in state_keys(attached.graph))
+                _check_names(attached, catalogue)
+                named_keys = [k for k in client_state if k in state_keys(attached.graph)]
+                shown = tuple(dict.fromkeys([*named_keys, *ui_keys(attached.graph)]))
                 opened[source.name] = replace(
                     attached,
                     description=source.description,
@@ -166,6 +174,15 @@ def _results(
         return own_result
     refuse_gated_tools(graph)
     return declared_results(graph, loaded.client_fields, undeclared, limits.max_result_bytes)
+
+
+def _check_names(graph: AttachedGraph, catalogue: Catalogue) -> None:
+    """Raises GraphError for a UI tool that has the name of one of the server's."""
+    taken = graph.ui_tools.keys() & catalogue.ui_by_name.keys()
+    if taken:
+        raise GraphError(
+            f"its UI tool {min(taken)!r} has the name of one of the server's; give it another"
+        )
 
 
 def _check_used(context: Mapping[str, Any], graphs: Collection[AttachedGraph]) -> None:

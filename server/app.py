@@ -58,7 +58,7 @@ from turnstream.server.runs.start import RunLimits, RunSettings
 from turnstream.server.settings import Settings
 from turnstream.server.storage.memory_logs import MemoryLogs
 from turnstream.server.storage.opened import Storage, StorageEngine, StorageOptions
-from turnstream.server.tool_sources import open_tools
+from turnstream.server.tool_sources import check_drawn, open_tools
 from turnstream.server.upkeep import upkeep
 from turnstream.tools.builtin import CATALOGUE
 from turnstream.tools.catalogue import Catalogue
@@ -232,6 +232,7 @@ async def _opened(
             system_prompt=settings.system_prompt,
         )
     )
+    check_drawn(made.components, graphs.values())
     return _Resources(storage, models, tools, graphs)
 
 

@@ -6,9 +6,10 @@ from contextlib import asynccontextmanager
 from importlib.util import find_spec
 from typing import Any
 
+from turnstream.graphs.attached import AttachedGraph
 from turnstream.server.settings import Settings
 from turnstream.tools.catalogue import Catalogue
-from turnstream.tools.components import Component
+from turnstream.tools.components import OUR_COMPONENTS, Component
 from turnstream.tools.contract import CatalogueError
 from turnstream.tools.current import CurrentCatalogue
 from turnstream.tools.remote import with_remote_tools
@@ -63,10 +64,32 @@ def _check_actions(
                 logger.warning("%(what)s now; an MCP server may bring it", {"what": sentence})
 
 
-def _misfit(given: Iterable[str], parameters: Mapping[str, Any]) -> str | None:
-    """Return what is wrong with the names of arguments; None if they fit."""
-    unknown = set(given) - set(parameters.get("properties", {}))
-    if unknown and not parameters.get("additionalProperties"):
-        return f"fills {min(unknown)!r}, which is no argument"
-    missing = set(parameters.get("required", ())) - set(given)
-    return f"leaves out {min(missing)!r}, a required argument" if missing else None
+def check_drawn(components: Sequence[Component], graphs: Iterable[AttachedGraph]) -> None:
+    """Check that components take the parameters of the UI tools of their names. Raises
+    CatalogueError."""
+    by_name = {**OUR_COMPONENTS.by_name, **{one.name: one for one in components}}
+    for graph in graphs:
+        for name in graph.ui_tools.keys() & by_name.keys():
+            schema = {"additionalProperties": True, **by_name[name].props.schema}
+            tool = graph.ui_tools[name]
+            # Of a call that waits, the page has the arguments as the model wrote them.
+            sure = tool.always_given if tool.waits else tool.args
+            fault = _misfit(tool.args, schema, "property", sure)
+            if fault:
+                path = by_name[name].folder / "schema.json"
+                raise CatalogueError(f"{path}: the UI tool {name!r} of a graph {fault}.")
+
+
+def _misfit(
+    given: Iterable[str],
+    schema: Mapping[str, Any],
+    what: str = "argument",
+    sure: Iterable[str] | None = None,
+) -> str | None:
+    """Return what is wrong with the names of values that a schema is to take; None if they fit.
+    `sure` are those that are there in any case; None: all."""
+    unknown = set(given) - set(schema.get("properties", {}))
+    if unknown and not schema.get("additionalProperties"):
+        return f"fills {min(unknown)!r}, which is no {what}"
+    missing = set(schema.get("required", ())) - set(given if sure is None else sure)
+    return f"leaves out {min(missing)!r}, a required {what}" if missing else None

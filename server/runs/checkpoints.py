@@ -92,7 +92,8 @@ class Checkpoints:
         fronts = await self._fronts(key, messages)
         keys = self.attached.client_tool_keys
         brought = {key: snapshot.values[key] for key in keys & snapshot.values.keys()}
-        fallback = by_state(self._fallback, brought, self.attached.tool_names)
+        own, ui_tools = self.attached.tool_names, self.attached.ui_dispositions
+        fallback = by_state(self._fallback, brought, own, ui_tools)
         dispositions = partial(of_history, with_fronts(messages, fronts), kept, fallback)
         client_state = self.attached.client_state
         interrupts: tuple[Interrupt, ...] = ()

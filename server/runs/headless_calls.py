@@ -14,9 +14,11 @@ from typing import Any
 
 from langchain_core.messages import AnyMessage
 
+from turnstream.graphs.ui_tools import CANCELLED, result_schema
 from turnstream.server.runs.reviewed_calls import open_calls
 from turnstream.server.turns.chunks import Disposition, Interrupt
 from turnstream.server.turns.requests import InvalidRequest, Resume, ToolAnswer, TurnRequest
+from turnstream.tools import schemas
 from turnstream.tools.strict_json import text_of
 
 
@@ -43,8 +45,10 @@ def answering(request: TurnRequest, interrupts: Sequence[Interrupt]) -> TurnRequ
     """The request with `resume` in the place of its answers to calls that these interrupts ask the
     client to run; as it is if it has none. Of a client that sends its answers with each request,
     they are left out of one that goes past the interrupts, or answers one without its id.
-    Raises InvalidRequest `conflicting_actions`."""
-    asked = {one.client_call: one.id for one in interrupts if one.client_call}
+    Raises InvalidRequest: `conflicting_actions`, and `invalid_answer` for a result that does not
+    fit the schema which the interrupt gives of it."""
+    by_call = {one.client_call: one for one in interrupts if one.client_call}
+    asked = {call: one.id for call, one in by_call.items()}
     given = [item for item in request.answers if item.tool_call_id in asked]
     if not given:
         return request
@@ -59,8 +63,20 @@ def answering(request: TurnRequest, interrupts: Sequence[Interrupt]) -> TurnRequ
             "The request answers a call in which the graph waits, and has something else to do: "
             "send that when the run that the answer starts has ended.",
         )
+    for item in given:
+        if not item.is_error and (problem := misfit(by_call[item.tool_call_id], item.result)):
+            raise InvalidRequest(
+                "invalid_answer", f"The answer to {item.tool_call_id!r} does not fit. {problem}"
+            )
     answers = {asked[item.tool_call_id]: {item.tool_call_id: _result(item)} for item in given}
     return replace(request, answers=others, resume=Resume({**known, **answers}))
+
+
+def misfit(asked: Interrupt, result: Any) -> str | None:
+    """Return the place where the result of a call does not fit the schema that its interrupt gives,
+    in a sentence; None if it fits, or cancels the call."""
+    schema = result_schema(asked.response_schema, asked.client_call or "")
+    return None if schema is None or result == CANCELLED else schemas.misfit(schema, result)
 
 
 def _result(item: ToolAnswer) -> Any:

@@ -11,7 +11,7 @@ from langgraph.types import Interrupt as GraphInterrupt
 from pydantic_core import to_jsonable_python
 
 from turnstream.graphs.sibling_calls import is_asked_by_its_task
-from turnstream.server.runs.headless_calls import headless_call
+from turnstream.server.runs.headless_calls import headless_call, misfit
 from turnstream.server.runs.reviewed_calls import reviewed_calls
 from turnstream.server.turns.chunks import Interrupt
 from turnstream.server.turns.requests import InvalidRequest, Resume, TurnRequest
@@ -150,7 +150,10 @@ def _given(resume: Resume, interrupts: Sequence[Interrupt]) -> Mapping[str, Any]
 
 
 def _checked(interrupt: Interrupt, answer: Any) -> Any:
-    """The answer, which has to fit if a tool's server has asked. Raises InvalidRequest."""
+    """The answer, which has to fit if a tool's server has asked, or a call that gives the schema of
+    its result. Raises InvalidRequest."""
+    if interrupt.client_call is not None:
+        return _result_checked(interrupt, interrupt.client_call, answer)
     if not questions.is_question(interrupt.value, interrupt.response_schema):
         return answer
     try:
@@ -163,6 +166,22 @@ def _checked(interrupt: Interrupt, answer: Any) -> Any:
             f'{{"action": "accept"{content}}} as it says, or {{"action": "decline"}} or '
             '{"action": "cancel"}.',
         ) from None
+
+
+def _result_checked(interrupt: Interrupt, call_id: str, answer: Any) -> Any:
+    """The answer of a client that has run a call: `{call id: result}`, the bare result, or
+    `{call id: {"error": text}}`. Raises InvalidRequest."""
+    named = isinstance(answer, dict) and answer.keys() == {call_id}
+    match answer[call_id] if named else answer:
+        case {"error": str(), **rest} if not rest:
+            return answer
+        case result:
+            problem = misfit(interrupt, result)
+    if problem is None:
+        return answer
+    raise InvalidRequest(
+        "invalid_resume", f"The answer to {interrupt.id!r} does not fit. {problem}"
+    )
 
 
 def is_by_id(value: Any) -> bool:

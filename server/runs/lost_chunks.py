@@ -7,6 +7,7 @@ with the thread as those of a live run are, and closed.
 
 from collections.abc import Sequence
 from contextlib import aclosing, suppress
+from dataclasses import replace
 
 from langchain_core.messages import AIMessage, ToolMessage
 
@@ -71,6 +72,7 @@ async def last_chunks(
     before = ThreadState()
     if header.checkpoint_id:
         before = await checkpoints.load(header.key, header.checkpoint_id)
+    classifier = replace(classifier, graph_tools=checkpoints.attached.ui_dispositions)
     translator = _LostTranslator(header, before, told, state, checkpoints, classifier)
     chunks = ends_of_substeps(told)
     with suppress(LeaseLost):  # Then the run's end is in the store, and its substeps were before.

@@ -151,6 +151,7 @@ class RunStarts:
                 client_tools=client_tools,
                 rights=enforced,
                 user=user,
+                graph_tools=checkpoints.attached.ui_dispositions,
             ),
             limits=settings.limits,
             tells_causes=settings.tells_causes,

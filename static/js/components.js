@@ -8,10 +8,11 @@ import { undrawn } from "./apart.js";
 import { Problem } from "./api.js";
 import { withDates } from "./dates.js";
 import { drawing } from "./drawing.js";
+import { isOfBrowser } from "./parts.js";
 import { partial, whole, withTitle } from "./props.js";
 
 /** @typedef {import("../components/index.js").Component} Component */
-/** @typedef {{component?: string, props?: Record<string, any>}} Call */
+/** @typedef {{component?: string, props?: Record<string, any>, note?: string}} Call */
 
 /** @type {Map<string, Component | null>} */
 const components = new Map(
@@ -55,29 +56,44 @@ async function load(name) {
 export const ready = (messages) =>
   Promise.all(
     messages
-      .flatMap(({ parts }) => parts.filter(({ state }) => state === "shown").map(callOf))
+      .flatMap(({ parts }) => parts.filter(isWhole).map(callOf))
       .filter((call) => isUnknown(call?.component))
       .map(({ component }) => loaded(component)),
   );
 
 const isUnknown = (name) => typeof name === "string" && !components.has(name);
 
-/** @returns {Call | undefined} */
-const callOf = ({ result, args }) => result ?? args;
+/** Its component and props: a UI tool of a graph is drawn by the component of its name.
+ *
+ * @returns {Call | undefined}
+ */
+export const callOf = (part) =>
+  isOfBrowser(part)
+    ? { component: part.toolName, props: part.state === "shown" ? part.result : part.args }
+    : isWhole(part)
+      ? (part.result ?? part.args)
+      : part.args;
 
-/** The component of a call; else its card.
+/** The arguments are there, and fit. */
+const isWhole = (part) =>
+  part.state === "shown" ||
+  (isOfBrowser(part) && (part.state === "pending" || part.state === "result"));
+
+/** The component of a call; else its card. `answer` takes the answer of a call that waits for one;
+ * `foot` stands below the drawing.
  *
  * @param {any} part @param {() => unknown} card
+ * @param {{answer?: (result: unknown) => void, foot?: unknown}} [about]
  */
-export function componentView(part, card) {
-  const isWhole = part.state === "shown";
-  const call = isWhole ? callOf(part) : isOpen(part) ? part.args : undefined;
+export function componentView(part, card, about = {}) {
+  const isDone = isWhole(part);
+  const call = isDone || isOpen(part) ? callOf(part) : undefined;
   if (!call) return card();
   // A name is whole when the next argument has begun.
-  const isNamed = isWhole || call.props !== undefined;
+  const isNamed = isDone || call.props !== undefined;
   if (isNamed && isUnknown(call.component) && !unasked.has(part.toolCallId))
-    return later(call.component, part.toolCallId, () => componentView(part, card));
-  return (isWhole ? shown(call) : growing(call)) ?? card();
+    return later(call.component, part.toolCallId, () => componentView(part, card, about));
+  return (isDone ? shown(call, about) : growing(call)) ?? card();
 }
 
 const isOpen = ({ state }) => state === "writing" || state === "running";
@@ -111,10 +127,12 @@ export function resolvedOf({ component: name, props }) {
   return checked ? { component, props: checked } : null;
 }
 
-/** @param {Call} call */
-function shown(call) {
+/** @param {Call} call @param {{answer?: (result: unknown) => void, foot?: unknown}} about */
+function shown(call, about) {
   const found = resolvedOf(call);
-  return found && frame(call.component, found.component, found.props, false);
+  const note = typeof call.note === "string" ? html`<p class="muted">${call.note}</p>` : nothing;
+  const foot = [note, about.foot ?? nothing];
+  return found && frame(call.component, found.component, found.props, false, { ...about, foot });
 }
 
 /** @param {Call} call */
@@ -141,21 +159,24 @@ const heading = (title) =>
     : nothing;
 
 /** @param {string} name @param {Component} component @param {any} props
- *  @param {boolean} isStreaming */
-const frame = (name, component, props, isStreaming) => html`
+ *  @param {boolean} isStreaming
+ *  @param {{answer?: (result: unknown) => void, foot?: unknown}} [about] */
+const frame = (name, component, props, isStreaming, { answer, foot } = {}) => html`
   <figure class="component ${name}" aria-busy=${isStreaming}>
     ${component.drawsTitle ? nothing : heading(props.title)}
-    ${guard([props, isStreaming], () => [
-      drawn(component, props, isStreaming),
+    ${guard([props, isStreaming, answer === undefined], () => [
+      drawn(component, props, isStreaming, answer),
       component.below?.(props, isStreaming) ?? nothing,
     ])}
+    ${foot ?? nothing}
   </figure>
 `;
 
-/** @param {Component} component @param {any} props @param {boolean} isStreaming */
-function drawn({ draw }, props, isStreaming) {
+/** @param {Component} component @param {any} props @param {boolean} isStreaming
+ *  @param {((result: unknown) => void) | undefined} answer */
+function drawn({ draw }, props, isStreaming, answer) {
   try {
-    return draw(props, { html, svg, nothing, drawing, isStreaming });
+    return draw(props, { html, svg, nothing, drawing, isStreaming, answer });
   } catch (error) {
     reportError(error);
     return undrawn();

@@ -5,6 +5,7 @@ import { ready } from "./components.js";
 import { download, fileName } from "./clipboard.js";
 import { partsOf } from "./parts.js";
 import { threadMarkdown } from "./thread-markdown.js";
+import { uiIn, withUi } from "./ui-messages.js";
 
 const shown = (message) => ({ ...message, parts: partsOf(message) });
 
@@ -15,12 +16,14 @@ const shown = (message) => ({ ...message, parts: partsOf(message) });
  */
 export async function exportThread({ id, looksAt }, format) {
   const text = await api.wholeThread(id, looksAt);
-  const { title, messages } = JSON.parse(text);
+  const { title, messages, state } = JSON.parse(text);
   if (format === "json") {
     download(fileName(title, "json"), "application/json", text);
     return;
   }
-  const thread = { title, messages: messages.map(shown) };
+  /** @type {{parts: any[]}[]} */
+  const told = messages.map(shown);
+  const thread = { title, messages: withUi(told, uiIn(state)) };
   await ready(thread.messages);
   download(fileName(title, "md"), "text/markdown", threadMarkdown(thread));
 }

@@ -127,9 +127,13 @@ function form(interrupt, { isShut, isSending, isOne, error }, onAnswer) {
   `;
 }
 
-/** Of a question of a tool's server, which is told how it was left. */
+/** Of a call, and of a question of a tool's server, which is told how it was left. */
 function refusals(interrupt, onAnswer) {
-  const { kind } = requestOf(interrupt);
+  const { kind, id } = /** @type {{kind: string, id?: string}} */ (requestOf(interrupt));
+  if (kind === "result") {
+    const skip = () => onAnswer({ [interrupt.id]: { [id]: { cancelled: true } } });
+    return html`<button type="button" class="quiet" @click=${skip}>Skip</button>`;
+  }
   if (kind !== "form" && kind !== "address") return nothing;
   const button = (action, words) =>
     html`<button type="button" @click=${() => onAnswer({ [interrupt.id]: { action } })}>
@@ -139,6 +143,7 @@ function refusals(interrupt, onAnswer) {
 }
 
 const BUTTONS = {
+  result: "Send answer",
   form: "Send answer",
   address: "I am done there",
   review: "Send decision",
@@ -155,6 +160,12 @@ const heading = (words, interrupt) => html`
 `;
 
 const VIEWS = {
+  result: ({ title, prompt, schema }, interrupt) => html`
+    ${heading(title, interrupt)} ${prose("Question", prompt, "interrupt-prompt")}
+    <div class="fields">
+      ${fieldsFor(schema).map((item, index) => field(item, index, interrupt.key))}
+    </div>
+  `,
   review: ({ actions }, interrupt) => html`
     ${heading(
       actions.length > 1
@@ -322,14 +333,13 @@ const READ = {
           ),
         };
   },
+  result(form, { id, schema, isBare }) {
+    const args = filled(form, schema);
+    return args ? { value: { [id]: isBare ? args.answer : args } } : INCOMPLETE;
+  },
   form(form, { schema }) {
-    const fields = questionFields(schema);
-    const read = readFields(form, (typed) =>
-      fields ? argsOf(fields, typed) : argsOfText({}, "{}", typed[0]),
-    );
-    return read
-      ? { value: { action: "accept", content: read.args } }
-      : { problem: "Correct the fields above." };
+    const content = filled(form, schema);
+    return content ? { value: { action: "accept", content } } : INCOMPLETE;
   },
   address: () => ({ value: { action: "accept" } }),
   question: answered,
@@ -337,6 +347,17 @@ const READ = {
   /** A breakpoint takes any answer. */
   pause: () => ({ value: true }),
 };
+
+const INCOMPLETE = { problem: "Correct the fields above." };
+
+/** What the fields of a schema hold; null if something is wrong. */
+function filled(form, schema) {
+  const fields = questionFields(schema);
+  const read = readFields(form, (typed) =>
+    fields ? argsOf(fields, typed) : argsOfText({}, "{}", typed[0]),
+  );
+  return read && read.args;
+}
 
 function decided(fields, action) {
   const text = (name) => fields.querySelector(`[name=${name}]`).value;

@@ -1,7 +1,8 @@
 /**
  * Interrupts: what a graph stopped to ask, and the answers that it takes. Pure functions.
  *
- * An interrupt is one of six requests:
+ * An interrupt is one of seven requests:
+ *   result    of a call that the browser answers
  *   form      values that a tool's server asks for
  *   address   one that a tool's server wants opened
  *   review    tool calls to decide on, as LangChain's HumanInTheLoopMiddleware asks for them
@@ -44,6 +45,8 @@ export function requestOf({ value, response_schema: schema }) {
     const asked = elicitation(value);
     if (asked) return asked;
   }
+  const result = resultOf(value, schema);
+  if (result) return result;
   const actions = batch(value) ?? single(value, schema);
   if (actions) return { kind: "review", actions, isBatch: "action_requests" in value };
   if (isText(value)) return { kind: "question", prompt: value };
@@ -51,6 +54,23 @@ export function requestOf({ value, response_schema: schema }) {
   if (!name) return { kind: "value", value };
   const { [name]: prompt, ...rest } = value;
   return { kind: "question", prompt, ...(Object.keys(rest).length ? { rest } : {}) };
+}
+
+/** The result of a call, with a schema of it. One that is no object is the only field of a form. */
+function resultOf(value, response) {
+  const call = value?.type === "tool" ? (value.toolCall ?? value.tool_call) : null;
+  if (!isText(call?.id) || !isText(call.name) || !isObject(response?.properties)) return null;
+  const { properties, $defs = {}, definitions = {} } = response;
+  const own = Object.hasOwn(properties, call.id) ? properties[call.id] : null;
+  if (!isObject(own)) return null;
+  const isBare = own.type !== "object";
+  const shape = isBare
+    ? { type: "object", properties: { answer: { title: "Answer", ...own } }, required: ["answer"] }
+    : own;
+  const prompt = isText(own.description) ? own.description : "";
+  const title = isText(own.title) ? own.title : call.name;
+  const schema = { ...shape, $defs, definitions };
+  return { kind: "result", id: call.id, title, prompt, schema, isBare };
 }
 
 /** What a tool's server asks in the middle of a call. */

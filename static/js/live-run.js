@@ -2,6 +2,7 @@
 
 import { decisionsBut } from "./approvals.js";
 import { keyed } from "./interrupts.js";
+import { afterState, withEvent } from "./ui-messages.js";
 import { settledIn } from "./messages.js";
 import { toAccumulated } from "./parts.js";
 import { DONE, readRun } from "./run-stream.js";
@@ -106,6 +107,7 @@ export class LiveRun {
       onEvent: (event) => {
         turn.see(event, performance.now());
         if (!signal.aborted) this.#discard(turn.newlyDiscarded());
+        if (!signal.aborted) this.#drawUi(turn.newlyToldUi());
         if (isOfSubstep(event)) this.#showSoon(turn, signal);
         thread.listeners.onEvent(event);
       },
@@ -129,6 +131,15 @@ export class LiveRun {
       this.#frame = 0;
       if (!signal.aborted) this.show(turn);
     });
+  }
+
+  /** Values of the state come after the events that changed them: they hold. */
+  #drawUi(told) {
+    for (const { value, values } of told) {
+      const { ui } = this.#thread.state;
+      const now = values ? afterState(ui, values) : withEvent(ui, value);
+      if (now !== ui) this.#thread.set({ ui: now });
+    }
   }
 
   #discard(ids) {

@@ -15,8 +15,8 @@ import { formatInstant, formatMoment, formatMs, formatNumber } from "./format.js
 import { icons } from "./icons.js";
 import { enterHint, isComposing, sends } from "./keys.js";
 import { markdown } from "./markdown.js";
-import { imagesOf, RENDER, SELECT, textOf } from "./parts.js";
-import { selection } from "./selection.js";
+import { imagesOf, isOfBrowser, RENDER, SELECT, textOf } from "./parts.js";
+import { resultWords, selection } from "./selection.js";
 import { CUT_OFF } from "./sentences.js";
 import { speakersOf } from "./steps.js";
 import { toolCard } from "./tool-card.js";
@@ -224,6 +224,7 @@ const VIEWS = {
     const { toolName, toolCallId } = part;
     if (toolName === RENDER) return componentView(part, () => toolCard(part));
     if (part.approval) return gatedCall(part, about, actions);
+    if (isOfBrowser(part)) return browserCall(part, about.answers[toolCallId], actions);
     if (toolName !== SELECT) return toolCard(part);
     const answer = about.answers[toolCallId];
     return (
@@ -231,6 +232,30 @@ const VIEWS = {
     );
   },
 };
+
+/** A call of a UI tool of the graph. The form for its answer stands below the message. */
+function browserCall(part, answer, { onAnswer }) {
+  const waits = part.state === "pending" && answer?.state !== "sending";
+  return componentView(part, () => toolCard(part), {
+    answer: waits ? (result) => onAnswer(part.toolCallId, result) : undefined,
+    foot: waits ? failedAnswer(answer) : answeredWith(part, answer),
+  });
+}
+
+const failedAnswer = (answer) =>
+  answer?.state === "failed"
+    ? html`<p class="question-failed" role="alert">
+        ${icons.warning} Your answer was not sent. ${answer.error?.message}
+      </p>`
+    : nothing;
+
+function answeredWith({ state, result, disposition }, answer) {
+  if (disposition !== "client" || (state !== "result" && !answer)) return nothing;
+  const words = resultWords(answer ? answer.result : result);
+  return html`<p class="answered" aria-busy=${Boolean(answer)}>
+    <span class="answered-prompt">Answer</span> <strong>${withDates(words)}</strong>
+  </p>`;
+}
 
 const NOTE = "A new message instead cancels the call.";
 

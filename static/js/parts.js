@@ -13,8 +13,15 @@ import { jsonOf } from "./interrupts.js";
 export const RENDER = "render_ui_component";
 export const SELECT = "request_user_selection";
 
+/** A call of a UI tool that is none of the server's own: the component of its name draws it. */
+export const isOfBrowser = ({ toolName, disposition }) =>
+  (disposition === "client" || disposition === "shown") &&
+  toolName !== RENDER &&
+  toolName !== SELECT;
+
 /** Of a call: the page shows a component or a question in its place. */
-export const isDrawn = ({ toolName }) => toolName === RENDER || toolName === SELECT;
+export const isDrawn = (part) =>
+  part.toolName === RENDER || part.toolName === SELECT || isOfBrowser(part);
 
 /** The approval that a form here asks for; a graph of another's own asks by an interrupt. */
 const approvalOf = ({ disposition, approval }) =>
@@ -23,13 +30,14 @@ const approvalOf = ({ disposition, approval }) =>
 /** The accumulator's form of a part of the snapshot: what a live run's stream goes on from. */
 export function toAccumulated(part) {
   if (part.type !== "tool-call") return { ...part, status: { type: "running" } };
-  const { toolCallId, toolName, argsText, ms } = part;
+  const { toolCallId, toolName, argsText, ms, disposition } = part;
   const call = {
     type: "tool-call",
     toolCallId,
     toolName,
     argsText,
     ms,
+    disposition,
     approval: approvalOf(part),
   };
   if (part.state !== "pending") {
@@ -48,12 +56,13 @@ export function toAccumulated(part) {
 
 /**
  * The shown form of an accumulated part; `end` is how its call ended, if its result was streamed.
- * `isGated`: the stream has said that the call needs an approval; `ms`: how long its tool ran.
+ * `isGated`: the stream has said that the call needs an approval; `ms`: how long its tool ran;
+ * `disposition`: who ends the call.
  */
 export function fromAccumulated(
   part,
   isLive,
-  { end = part.end, isGated = false, ms = part.ms } = {},
+  { end = part.end, isGated = false, ms = part.ms, disposition = part.disposition } = {},
 ) {
   if (part.type === "text" || part.type === "reasoning") {
     return { type: part.type, text: part.text, open: isLive && part.status.type === "running" };
@@ -63,7 +72,15 @@ export function fromAccumulated(
   const approval = isGated ? { id: toolCallId } : part.approval;
   // The accumulator leaves out what a parser of partial JSON may: nobody approves arguments unseen.
   const gated = approval ? { approval, args: jsonOf(argsText) ?? args } : {};
-  const call = { type: "tool-call", toolCallId, toolName, argsText, args, ...gated };
+  const call = {
+    type: "tool-call",
+    toolCallId,
+    toolName,
+    argsText,
+    args,
+    disposition,
+    ...gated,
+  };
   if (part.state === "result") {
     const { result, isError } = part;
     return { ...call, state: end ?? (isError ? "error" : "result"), result, isError, ms };

@@ -102,6 +102,12 @@ export const answersWords = (answers, fields) =>
     })
     .join(", ") || "Nothing";
 
+/** The result of a call that a person has answered, in words. */
+export function resultWords(result) {
+  if (!isObject(result)) return valueWords(result);
+  return result.cancelled === true ? "Skipped" : answersWords(result);
+}
+
 /** The fields of a form; what was answered before stands in them. */
 function fieldsOf({ fields }, answers = {}) {
   const given = Object.entries(fields.properties ?? {}).map(([name, declared]) => [

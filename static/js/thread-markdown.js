@@ -5,9 +5,9 @@
 
 import { inJson } from "./bounds.js";
 import { componentText, inline, quoted } from "./component-text.js";
-import { resolvedOf } from "./components.js";
-import { isDrawn, RENDER, SELECT } from "./parts.js";
-import { answersWords } from "./selection.js";
+import { callOf, resolvedOf } from "./components.js";
+import { isDrawn, isOfBrowser, RENDER, SELECT } from "./parts.js";
+import { answersWords, resultWords } from "./selection.js";
 import { CUT_OFF } from "./sentences.js";
 
 /**
@@ -59,14 +59,25 @@ const VIEWS = {
 
 /** Of a component or a question; empty of any other call. */
 function shown(part) {
-  if (part.toolName === RENDER && part.state === "shown")
-    return component(part.result ?? part.args ?? {});
+  if (part.toolName === RENDER && part.state === "shown") return component(callOf(part) ?? {});
+  if (isOfBrowser(part)) return ofBrowser(part);
   return part.toolName === SELECT ? question(part) : "";
 }
 
 function component(call) {
   const found = resolvedOf(call);
-  return found ? componentText(found.component, found.props) : "";
+  if (!found) return "";
+  const note = typeof call.note === "string" ? quoted(inline(call.note)) : "";
+  return [componentText(found.component, found.props), note].filter(Boolean).join("\n\n");
+}
+
+/** A call of a UI tool of the graph, with its answer; empty if nothing draws it. */
+function ofBrowser(part) {
+  if (!["shown", "pending", "result"].includes(part.state)) return "";
+  const drawn = component(callOf(part));
+  if (!drawn || part.disposition !== "client") return drawn;
+  const words = part.state === "result" ? resultWords(part.result) : "not answered";
+  return `${drawn}\n\n${quoted(`Answer: ${inline(words)}`)}`;
 }
 
 function question({ args, state, result }) {

@@ -22,6 +22,8 @@ export const EMPTY = {
   graph: null,
   /** From some message on to the last; `hasEarlier`: the thread has others before these. */
   messages: [],
+  /** UI messages of its graph; see `ui-messages.js`. */
+  ui: [],
   hasEarlier: false,
   loadingEarlier: false,
   earlierFailed: false,

@@ -16,6 +16,7 @@ import { Queue, queueOf } from "./queue.js";
 import { Sender } from "./sender.js";
 import { sentenceOf } from "./sentences.js";
 import { EMPTY, NO_RUN, isOutdated, placeOf } from "./thread-state.js";
+import { uiIn } from "./ui-messages.js";
 import { endOf } from "./versions.js";
 
 /** Nothing answers, or what stands before the server says that it does not. */
@@ -118,7 +119,8 @@ export class ThreadStore {
     const about = { id, title, graph, runState, version, looksAt, loading: false, missing: false };
     // What was to be tried again is repaired.
     const problem = this.state.problem?.retry ? null : this.state.problem;
-    this.set({ ...about, ...shown, interrupts, problem, queue: queueOf(loaded.queue) });
+    const ui = uiIn(loaded.state);
+    this.set({ ...about, ...shown, ui, interrupts, problem, queue: queueOf(loaded.queue) });
     this.sender.loaded();
   }
 

@@ -9,6 +9,7 @@ import { icons } from "./icons.js";
 import { interruptsView } from "./interrupt-view.js";
 import { failure, messageView } from "./message-view.js";
 import { outboxView, unsentOf } from "./outbox-view.js";
+import { withUi } from "./ui-messages.js";
 import { lookedAtView } from "./versions-view.js";
 
 /**
@@ -29,7 +30,8 @@ export function threadView(
   const isEmptyThread = !state.messages.length && !state.queue.length && !unsentOf(state).length;
   if (isEmptyThread && !state.problem) return empty(examples, graph, actions);
   const idle = state.run === null;
-  const messages = state.messages.filter((message) => !isEmpty(message, state));
+  const told = state.messages.filter((message) => !isEmpty(message, state));
+  const messages = withUi(told, state.ui);
   const lastRemoved = messages.findLast(({ removed }) => removed);
   return html`
     ${state.hasEarlier && limit >= messages.length ? earlier(state, actions) : nothing}

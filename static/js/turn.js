@@ -13,12 +13,15 @@ export class Turn {
   #isStale = false;
   #settled = [];
   #discarded = [];
+  #toldUi = [];
   #progress = {};
   #substeps = new Substeps();
   /** How the run's tool calls ended, by the index of their part. */
   #ends = {};
   /** How long tools ran, by the id of their call. */
   #toolMs = {};
+  /** Who ends the run's tool calls, by the id of the call. @type {Map<string, string>} */
+  #dispositions = new Map();
   /** The numbers of the run's parts that are calls which need an approval. */
   #gated = new Set();
 
@@ -60,6 +63,8 @@ export class Turn {
         break;
       case "part-start":
         this.#steps.startPart(chunk);
+        if (chunk.part?.type === "tool-call")
+          this.#dispositions.set(chunk.part.toolCallId, chunk.part.disposition);
         break;
       case "step-finish":
         this.#steps.finish(chunk);
@@ -89,6 +94,16 @@ export class Turn {
 
   newlySettled() {
     return this.#settled.splice(0);
+  }
+
+  /**
+   * What the graph has said of its UI messages since this was asked last: custom events and values
+   * of its state, in order.
+   *
+   * @returns {{value?: unknown, values?: Record<string, any>}[]}
+   */
+  newlyToldUi() {
+    return this.#toldUi.splice(0);
   }
 
   /** Ids of interrupts that a new message has discarded. */
@@ -122,6 +137,7 @@ export class Turn {
       end: this.#ends[number],
       isGated: this.#gated.has(number),
       ms: this.#toolMs[part.toolCallId],
+      disposition: this.#dispositions.get(part.toolCallId) ?? part.disposition,
     };
     return this.#withProgress({
       ...fromAccumulated(part, this.#live, told),
@@ -138,6 +154,7 @@ export class Turn {
 
   #read({ name, data }) {
     if (name === "substep") this.#substeps.take(data);
+    if (name === "custom" || name === "state") this.#toldUi.push(data);
     if (name === "run-ended") this.message.ended = data;
     if (name === "step-withdrawn") this.#steps.withdraw(data);
     if (name === "messages-removed" || name === "history-shortened") this.#isStale = true;

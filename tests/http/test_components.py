@@ -215,3 +215,49 @@ async def test_components_that_no_tool_can_draw_are_a_warning(
     own = settings(tmp_path / "t.db", components=(FOLDER,))
     async with serving(own, Catalogue((acknowledge,), ())):
         assert "TURNSTREAM_COMPONENTS: no model can draw its components" in caplog.text
+
+
+GRAPH = """
+from langchain.agents import create_agent
+from tests.graphs.zoo.model import ReplyingModel
+from turnstream.graphs.ui_tools import ui_tool
+
+
+@ui_tool(waits=False)
+def gauge({parameters}) -> None:
+    "Show a gauge."
+
+
+def make():
+    return create_agent(ReplyingModel(replies=lambda *_: "Hi."), tools=[gauge])
+"""
+
+
+@pytest.mark.parametrize(
+    ("parameters", "fault"),
+    [
+        ("value: float, unit: str", "fills 'unit', which is no property"),
+        ("title: str", "leaves out 'value', a required property"),
+        ("value: float", None),
+    ],
+)
+async def test_a_component_takes_the_parameters_of_the_ui_tool_of_its_name(
+    parameters: str, fault: str | None, tmp_path: Path
+) -> None:
+    folder = tmp_path / "components" / "gauge"
+    folder.mkdir(parents=True)
+    (folder / "schema.json").write_text(
+        '{"type": "object", "properties": {"value": {"type": "number"}}, "required": ["value"], '
+        '"additionalProperties": false}'
+    )
+    (folder / "draw.js").write_text("")
+    (tmp_path / "gauges.py").write_text(GRAPH.format(parameters=parameters))
+    own = settings(
+        tmp_path / "t.db", components=(folder.parent,), graph=f"{tmp_path / 'gauges.py'}:make"
+    )
+    if fault is None:
+        async with serving(own):
+            return
+    with pytest.raises(CatalogueError, match=fault):
+        async with serving(own):
+            """It does not start."""

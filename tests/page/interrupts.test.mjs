@@ -62,6 +62,27 @@ table(
   (value, request) => assert.deepEqual(requestOf({ value }), request),
 );
 
+table(
+  "a call that the browser answers asks for its result, by the schema of the call",
+  [
+    [
+      { type: "object", title: "Seat", description: "Which?", properties: {} },
+      { title: "Seat", prompt: "Which?", isBare: false, type: "object" },
+    ],
+    [{ type: "string" }, { title: "choose", prompt: "", isBare: true, type: "object" }],
+    [{}, { title: "choose", prompt: "", isBare: true, type: "object" }],
+  ],
+  (own, { type, ...expected }) => {
+    const value = { type: "tool", toolCall: { id: "c1", name: "choose", args: {} } };
+    const response_schema = { type: "object", properties: { c1: own }, $defs: { a: {} } };
+    const { schema, ...request } = requestOf({ value, response_schema });
+    assert.deepEqual(request, { kind: "result", id: "c1", ...expected });
+    assert.equal(schema.type, type);
+    assert.deepEqual(schema.$defs, { a: {} });
+    assert.equal(requestOf({ value }).kind, "value");
+  },
+);
+
 test("calls that wait together are reviewed together, each with the decisions that it allows", () => {
   const value = batch(
     [

@@ -118,6 +118,8 @@ class UIMessageStreamEncoder:
         self._interim: set[str] = set()
         """The calls of which the client has an interim output in the place of a result."""
         self._graph_state: Values = {}
+        self._to_client: set[str] = set()
+        """The calls of this run that the client was told to run when their arguments were whole."""
         self._payloads: Mapping[type[Chunk], Callable[[Any], list[Payload]]] = {
             chunks.StepStart: self._step_start,
             chunks.PartStart: self._part_start,
@@ -187,6 +189,8 @@ class UIMessageStreamEncoder:
         part = self._open[chunk.path]
         args_text = "".join(part.texts)
         call = part.call = messages.with_args(replace(_call(part), args_text=args_text), chunk)
+        if chunk.disposition == "client":
+            self._to_client.add(call.tool_call_id)
         return [] if chunk.args is None else [_input_available(call)]
 
     def _result(self, chunk: chunks.Result) -> list[Payload]:
@@ -242,6 +246,8 @@ class UIMessageStreamEncoder:
     def _interrupt(self, chunk: chunks.Interrupt) -> list[Payload]:
         asked = self._earlier_asked_again()
         if chunk.client_call is not None:
+            if chunk.client_call in self._to_client:
+                return asked
             return [*asked, *(_to_run(chunk) if self._knows(chunk.client_call) else _data(chunk))]
         requests = [
             _approval_request(id, question)

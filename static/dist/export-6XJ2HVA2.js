@@ -1,2 +1,0 @@
-import{a as p}from"./chunk-L7OS2M3I.js";import"./chunk-L22S4VAV.js";import{H as a,I as r,L as n,f as m,y as i}from"./chunk-4FIWMTQG.js";var w=o=>({...o,parts:i(o)});async function k({id:o,looksAt:d},f){let s=await m(o,d),{title:t,messages:c}=JSON.parse(s);if(f==="json"){r(a(t,"json"),"application/json",s);return}let e={title:t,messages:c.map(w)};await n(e.messages),r(a(t,"md"),"text/markdown",p(e))}export{k as exportThread};
-//# sourceMappingURL=export-6XJ2HVA2.js.map
