@@ -1,5 +1,6 @@
 /** What both kinds of chart have: a summary in words, a key, the data as a table, CSV. */
 
+import { AsyncDirective, directive } from "../vendor/lit-html/async-directive.js";
 import { html, nothing } from "../vendor/lit-html/lit-html.js";
 import { formatterOf, plural } from "./format.js";
 import { csvButton } from "./csv.js";
@@ -45,12 +46,42 @@ export function chartFrame(
     <div class="component-bar">
       <details class="chart-data">
         <summary class="quiet">Data</summary>
-        ${grid(`Data of ${title ?? kind}`, heads, rows, isRight)}
+        ${whenOpened(() => grid(`Data of ${title ?? kind}`, heads, rows, isRight))}
       </details>
       ${csvButton(title, () => [heads, ...rows], isStreaming)}
     </div>
   `;
 }
+
+/** What stands in a `<details>`, made when that is opened first: thousands of cells take long. */
+const whenOpened = directive(
+  class extends AsyncDirective {
+    /** @type {() => unknown} */
+    #view = () => nothing;
+    /** @type {HTMLDetailsElement | null} */
+    #details = null;
+    #isSeen = false;
+
+    update(part, [view]) {
+      this.#view = view;
+      if (!this.#details) {
+        this.#details = part.parentNode;
+        this.#details.addEventListener("toggle", () => this.#toggled());
+      }
+      return this.render(view);
+    }
+
+    render(view) {
+      return this.#isSeen ? view() : nothing;
+    }
+
+    #toggled() {
+      if (this.#isSeen) return;
+      this.#isSeen = true;
+      this.setValue(this.#view());
+    }
+  },
+);
 
 const gapsIn = (data) => data.filter((value) => value === null).length;
 

@@ -82,7 +82,7 @@ export const nameOfInterrupt = (id) => `interrupt-${id}`;
 
 /** Of the whole form; a field may have one of its own. */
 const HINT = ".question-hint[role=alert]";
-const FIELDS = "input:not([hidden] *), textarea, button";
+const FIELDS = "input:not([hidden] *), select, textarea, button";
 
 function form(interrupt, { isShut, isSending, isOne, error }, onAnswer) {
   const { id, key } = interrupt;

@@ -6,7 +6,7 @@
 import { afterPaint } from "./paint.js";
 import { tell } from "./tabs.js";
 
-const FIELD = ":is(input, textarea, button)";
+const FIELD = ":is(input, select, textarea, button)";
 /** Where nobody types anything else. */
 const FREE = "body, #scroller, #composer *";
 const APPROVAL = "form.approval[aria-busy=false]";

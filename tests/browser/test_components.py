@@ -98,6 +98,12 @@ async def test_lying_bars_pies_and_points_are_drawn_with_their_data(
     await expect(figure.get_by_role("img")).to_have_accessible_name(
         "Scatter chart. 3 points, 1 series. kW: 1 to 2, 1 without a value."
     )
+    many = [{"name": f"S{n}", "data": [*range(500)]} for n in range(8)]
+    figure = await show(
+        scripted_visit, endpoint, "scatter_chart", {"x": [*range(500)], "series": many}
+    )
+    await expect(figure.locator(".chart path")).to_have_count(8)
+    await expect(figure.locator("circle")).to_have_count(0)
 
 
 async def test_a_long_table_is_sorted_filtered_and_paged(

@@ -5,9 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from jsonschema import Draft202012Validator
 
 from tests.support.endpoint import StrictEndpoint, call_reply
-from tests.support.serving import PROJECT, endpoint_settings, serving, settings
+from tests.support.serving import PROJECT, endpoint_settings, parse_events, serving, settings
 from turnstream.server.http.static import KEEP, POLICY
 from turnstream.tools.catalogue import Catalogue
 from turnstream.tools.contract import CatalogueError, real_tool
@@ -52,6 +53,41 @@ async def test_a_component_is_listed_with_its_schema_and_its_files(tmp_path: Pat
             folder,
         ):
             assert (await client.http.get(other)).status_code == 404, other
+
+
+DRAWN = {"component": "alarm_gauge", "props": {"value": 70, "alarm": 7}}
+
+
+async def test_clients_of_other_formats_have_the_call_and_what_it_shows(tmp_path: Path) -> None:
+    async with StrictEndpoint() as endpoint:
+        own = endpoint_settings(tmp_path / "t.db", endpoint, components=(FOLDER,))
+        async with serving(own, TOOLS) as client:
+            endpoint.script(call_reply(("render_ui_component", json.dumps(DRAWN)), ids=("r1",)))
+            body = {"message": "Show the load"}
+            async with client.chat(body, params={"protocol": "ui-message-stream"}) as stream:
+                await stream.rest()
+            told = [e.data for e in parse_events(bytes(stream.raw)) if isinstance(e.data, dict)]
+            shown = next(one for one in told if one["type"] == "tool-output-available")
+            assert (shown["toolCallId"], shown["output"]) == ("r1", DRAWN)
+            endpoint.script(call_reply(("render_ui_component", json.dumps(DRAWN)), ids=("r2",)))
+            asked = {"id": "q1", "role": "user", "content": "Show the load"}
+            posted: Any = {"threadId": "t2", "runId": "r", "messages": [asked], "tools": []}
+            answer = await client.http.post("/ag-ui", json=posted)
+            told = [event.data for event in parse_events(answer.content)]
+            args = "".join(one["delta"] for one in told if one["type"] == "TOOL_CALL_ARGS")
+            assert json.loads(args) == DRAWN
+            result = next(one for one in told if one["type"] == "TOOL_CALL_RESULT")
+            assert json.loads(result["content"]) == DRAWN
+
+
+async def test_the_document_of_the_api_has_a_schema_for_each_component(tmp_path: Path) -> None:
+    async with serving(settings(tmp_path / "t.db", components=(FOLDER,)), TOOLS) as client:
+        schemas = (await client.http.get("/openapi.json")).json()["components"]["schemas"]
+        assert {"Component.alarm_gauge", "Component.table"} <= schemas.keys()
+        call = {"$ref": "#/components/schemas/ComponentCall", "components": {"schemas": schemas}}
+        validator = Draft202012Validator(call)
+        assert validator.is_valid(DRAWN)
+        assert not validator.is_valid({**DRAWN, "props": {"value": "much"}})
 
 
 async def test_what_tools_keep_in_the_folder_of_a_component_is_not_served(tmp_path: Path) -> None:

@@ -60,6 +60,9 @@ class Subject:
     caller: str
     """The caller's id."""
     extensions: tuple[Extension, ...] = ()
+    components: tuple[tuple[str, str], ...] = ()
+    """The components that `render_ui_component` draws: names, and the schemas of their props as
+    JSON."""
     routes: Sequence[Route] = field(default=(), compare=False)
     """The routes of the server; formats and extensions decide which."""
 
@@ -305,6 +308,7 @@ def _components(subject: Subject) -> dict[str, Schema]:
     bare = {**checkpoint, "not": {"required": ["configurable"]}}
     return {
         **_of_formats(subject),
+        **_of_drawings(subject),
         "Confirmation": body_schemas.closed_object(["confirm"], confirm={"const": subject.caller}),
         "Interrupt": INTERRUPT,
         "LangGraph.AnyMetadata": any_of(OMITTED, {"type": "object"}),
@@ -316,6 +320,24 @@ def _components(subject: Subject) -> dict[str, Schema]:
         "ThreadId": body_schemas.THREAD_ID,
         "ToolNames": TypeAdapter(ToolNames).json_schema(schema_generator=body_schemas.BodySchemas),
     }
+
+
+def _of_drawings(subject: Subject) -> dict[str, Schema]:
+    """Return the schemas of the props of each component, and that of what is drawn: the result of a
+    call of `render_ui_component`."""
+    if not subject.components:
+        return {}
+    props = {f"Component.{name}": json.loads(schema) for name, schema in subject.components}
+    calls = [
+        an_object(
+            ["component", "props"],
+            component={"const": name},
+            props=ref(f"Component.{name}"),
+            note=TEXT,
+        )
+        for name, _ in subject.components
+    ]
+    return {**props, "ComponentCall": any_of(*calls)}
 
 
 def _of_formats(subject: Subject) -> dict[str, Schema]:

@@ -2,7 +2,8 @@
 for it."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
 
 from starlette.endpoints import HTTPEndpoint
 from starlette.responses import Response
@@ -12,8 +13,10 @@ from turnstream.server.http.operations import JSON, Answer, Operation
 from turnstream.server.http.routes import OWN_ROUTES
 from turnstream.server.http.state import ApiRequest, principal, rights
 from turnstream.server.runs.client_values import allowed_names
+from turnstream.tools.components import OUR_COMPONENTS
 
 PATH = "/openapi.json"
+RENDER = "render_ui_component"
 
 
 class OpenApi(HTTPEndpoint):
@@ -34,8 +37,20 @@ def _encoded(request: ApiRequest) -> bytes:
     values = tuple((place, tuple(sorted(names))) for place, names in _values(request).items())
     served = Served(state["body_limits"], tuple(graphs), tuple(models), values)
     caller, extensions = principal(request).id, tuple(state["extensions"])
+    components = tuple(_components(request))
     routes = _in_order(request.app.routes)
-    return encoded(Subject(state["formats"], served, caller, extensions, routes))
+    return encoded(Subject(state["formats"], served, caller, extensions, components, routes))
+
+
+def _components(request: ApiRequest) -> Iterator[tuple[str, str]]:
+    """Yield the names of the components that a model can draw, with the schemas of their props."""
+    if RENDER in request.state["catalogue"].current.ui_by_name:
+        further = [one.component for one in request.state["components"].values()]
+        for component in (*OUR_COMPONENTS.by_name.values(), *further):
+            schema = {
+                k: v for k, v in component.props.schema.items() if k not in ("$id", "$schema")
+            }
+            yield component.name, json.dumps(schema)
 
 
 def _in_order(routes: Sequence[Route]) -> Sequence[Route]:
