@@ -15,6 +15,7 @@ from pydantic import PrivateAttr
 
 from tests.support.scripted_model import ScriptedModel
 from turnstream.graphs.client_tools import ClientTools
+from turnstream.graphs.ui_tools import ui_tool
 from turnstream.server.turns.requests import ClientTool
 
 SCHEMA = {"type": "object", "properties": {"of": {"type": "string"}}, "required": ["of"]}
@@ -52,6 +53,16 @@ def agent(model: Any, _tools: Any = None, *, checkpointer: Any = None, **_: Any)
     return create_agent(
         model, tools=[weather], middleware=[ClientTools()], checkpointer=checkpointer
     )
+
+
+@ui_tool({"type": "string"})
+def pick_colour(of: str) -> None:
+    """Ask for a colour."""
+
+
+def ui_agent(model: Any, _tools: Any = None, *, checkpointer: Any = None, **_: Any) -> Any:
+    """An agent with a UI tool of its own."""
+    return create_agent(model, tools=[weather, pick_colour], checkpointer=checkpointer)
 
 
 class ToolsState(MessagesState, total=False):
