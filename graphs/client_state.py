@@ -35,10 +35,13 @@ _as_plain = TypeAdapter(Any).dump_python
 
 @dataclass(frozen=True, slots=True)
 class ClientState:
-    """The view of one graph's state: the values of `names`, each of up to `max_bytes` as JSON."""
+    """The view of one graph's state: the values of `names`, each of up to `max_bytes` as JSON.
+    `lists` are those that grow with the thread: of one that is too large the newest items are
+    shown."""
 
     names: tuple[str, ...] = ()
     max_bytes: int = MAX_STATE_BYTES
+    lists: frozenset[str] = frozenset()
     _warned: set[str] = field(default_factory=set, compare=False, repr=False)
 
     def texts(self, values: Mapping[str, Any]) -> dict[str, str]:
@@ -50,17 +53,39 @@ class ClientState:
         return {name: strict_json.read(text) for name, text in self.texts(values).items()}
 
     def _text(self, name: str, value: Any) -> str:
+        if name in self.lists and isinstance(value, list):
+            return self._newest(name, value)
         try:
-            if is_larger(value, self.max_bytes, MAX_RESULT_VALUES):
-                raise ValueError("it is too large")
-            plain = to_jsonable_python(_as_plain(value), inf_nan_mode="null")
-            plain = strict_json.read_storable(clean_text(strict_json.write_for_browsers(plain)))
-            text = strict_json.write(plain)
-            if byte_size(text) > self.max_bytes:
-                raise ValueError("it is too large")
+            return self._written(value)
         except Exception:  # noqa: BLE001  what an author's objects raise
             self._warn(name)
             return strict_json.write(HIDDEN)
+
+    def _newest(self, name: str, items: list[Any]) -> str:
+        """The newest items that are as large as one value may be, together."""
+        texts, left = list[str](), self.max_bytes
+        for item in reversed(items):
+            try:
+                text = self._written(item)
+            except Exception:  # noqa: BLE001  what an author's objects raise
+                self._warn(name)
+                continue
+            left -= byte_size(text)
+            if left < 0:
+                break
+            texts.append(text)
+        return f"[{','.join(reversed(texts))}]"
+
+    def _written(self, value: Any) -> str:
+        """Raises ValueError for a value that is not JSON or too large, and what an author's objects
+        raise."""
+        if is_larger(value, self.max_bytes, MAX_RESULT_VALUES):
+            raise ValueError("it is too large")
+        plain = to_jsonable_python(_as_plain(value), inf_nan_mode="null")
+        plain = strict_json.read_storable(clean_text(strict_json.write_for_browsers(plain)))
+        text = strict_json.write(plain)
+        if byte_size(text) > self.max_bytes:
+            raise ValueError("it is too large")
         return text
 
     def _warn(self, name: str) -> None:

@@ -130,12 +130,12 @@ async def open_graphs(
                 fields = {k: v for k, v in context.items() if k in declared or is_alone}
                 attached = attach(graph, checkpointer, fields, store, results, client_context)
                 _check_names(attached, catalogue)
-                named_keys = [k for k in client_state if k in state_keys(attached.graph)]
-                shown = tuple(dict.fromkeys([*named_keys, *ui_keys(attached.graph)]))
+                known, drawn = state_keys(attached.graph), ui_keys(attached.graph)
+                shown = dict.fromkeys([*(k for k in client_state if k in known), *drawn])
                 opened[source.name] = replace(
                     attached,
                     description=source.description,
-                    client_state=ClientState(shown, max_state_bytes),
+                    client_state=ClientState((*shown,), max_state_bytes, frozenset(drawn)),
                     factory=RunFactory(factory, checkpointer, store) if factory else None,
                     folders=source.folders,
                     is_built_in=source.setting == BUILT_IN,

@@ -54,12 +54,13 @@ def brought_tools_of(
 def names_left_out(
     request: TurnRequest, graph: AttachedGraph, catalogue: Catalogue
 ) -> Sequence[str]:
-    """The tools of a request that a graph of one's own is not offered: UI tools of the catalogue
-    whose calls have no answer, which nothing would end there."""
+    """The tools of a request that a graph of one's own is not offered: its own UI tools, whose
+    definition holds, and those of the catalogue whose calls have no answer, which nothing would end
+    there."""
     if graph.context.is_ours:
         return ()
-    named = [catalogue.ui_by_name.get(tool.name) for tool in request.client_tools]
-    return [tool.name for tool in named if tool and not tool.awaits_client]
+    ours = {name for name, tool in catalogue.ui_by_name.items() if not tool.awaits_client}
+    return [one.name for one in request.client_tools if one.name in ours | graph.ui_tools.keys()]
 
 
 def as_ui_tools(

@@ -1,7 +1,7 @@
 /**
  * LangGraph's UI messages (`push_ui_message`), which a graph keeps in its state: each is shown as a
- * call that draws a component, behind the answer that it names. One that names none, or an answer
- * that is not shown, stands behind the last. Pure functions.
+ * call that draws a component, behind the answer that it names. One that names none stands behind
+ * the last; one whose answer is not loaded is not shown. Pure functions.
  */
 
 import { RENDER } from "./parts.js";
@@ -88,7 +88,9 @@ export function withUi(messages, ui) {
   for (const message of answers)
     for (const { stepId } of message.steps ?? []) bySteps.set(stepId, message);
   return messages.map((message) => {
-    const own = ui.filter((one) => (bySteps.get(one.message) ?? last) === message);
+    const own = ui.filter(
+      (one) => (one.message === null ? last : bySteps.get(one.message)) === message,
+    );
     return own.length ? shownWith(message, own) : message;
   });
 }

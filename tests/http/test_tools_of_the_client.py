@@ -113,28 +113,25 @@ async def test_each_client_offers_its_tools_to_an_agent_and_answers_their_calls(
     assert endpoint.requests[0]["tools"][-1]["function"] == PICK
 
 
-def without_tools(body: Json) -> Json:
-    """A body of a client that brings no tools."""
-    kept = {name: value for name, value in body.items() if name not in ("tools", "client_tools")}
-    return kept | ({"input": without_tools(body["input"])} if "input" in body else {})
-
-
 @formats
-async def test_each_client_answers_a_ui_tool_of_the_graph(
+async def test_a_ui_tool_of_the_graph_is_answered_by_each_client_that_brings_one_of_its_name(
     path: str, asks: Json, answers: Json, tmp_path: Path, endpoint: StrictEndpoint
 ) -> None:
     endpoint.script(call_reply(("pick_colour", '{"of":"tea"}'), ids=("call_1",)), text_reply("Ah."))
     own = endpoint_settings(tmp_path / "t.db", endpoint, graph=str(project(tmp_path, "ui_agent")))
     async with serving(own) as client:
-        answer = await client.http.post(path, json=without_tools(asks))
+        answer = await client.http.post(path, json=asks)
         assert answer.status_code == 200, answer.text
+        assert "tools.pick_colour" in answer.headers[IGNORED]
         assert [one["tool_name"] for one in (await client.thread(THREAD))["pending"]] == [
             "pick_colour"
         ]
-        answer = await client.http.post(path, json=without_tools(answers))
+        answer = await client.http.post(path, json=answers)
         assert answer.status_code == 200, answer.text
         (part, text) = (await client.thread(THREAD))["messages"][-1]["parts"]
         assert (part["disposition"], part["result"], text["text"]) == ("client", "green", "Ah.")
+    described = [one["function"]["description"] for one in endpoint.requests[0]["tools"]]
+    assert described == ["Tell the weather.", "Ask for a colour."]
 
 
 async def test_a_message_that_waits_is_kept_also_if_the_store_cannot_say_what_takes_its_tools(

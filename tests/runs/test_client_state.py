@@ -297,3 +297,10 @@ def test_no_value_has_a_key_that_browsers_refuse() -> None:
     """A JSON Patch with such a key in a path is refused as a whole."""
     value = {"__proto__": {"a": 1}, "b": [{"constructor": {"prototype": 1}}], "constructor": "x"}
     assert ClientState(("a",)).shown({"a": value}) == {"a": {"b": [{}], "constructor": "x"}}
+
+
+def test_of_a_list_that_grows_with_the_thread_the_newest_items_are_shown() -> None:
+    view = ClientState(("ui",), 40, frozenset({"ui"}))
+    items = [{"n": 1, "text": "x" * 20}, {"n": 2, "of": object()}, {"n": 3, "text": "é"}, {"n": 4}]
+    assert view.shown({"ui": items}) == {"ui": [items[2], items[3]]}
+    assert view.shown({"ui": []}) == {"ui": []}

@@ -62,7 +62,9 @@ def pick_colour(of: str) -> None:
 
 def ui_agent(model: Any, _tools: Any = None, *, checkpointer: Any = None, **_: Any) -> Any:
     """An agent with a UI tool of its own."""
-    return create_agent(model, tools=[weather, pick_colour], checkpointer=checkpointer)
+    return create_agent(
+        model, tools=[weather, pick_colour], middleware=[ClientTools()], checkpointer=checkpointer
+    )
 
 
 class ToolsState(MessagesState, total=False):

@@ -1,2 +1,0 @@
-import{a as p}from"./chunk-F74SPB6U.js";import"./chunk-YJAGL3OJ.js";import{I as r,J as a,M as n,T as d,U as f,f as i,z as m}from"./chunk-Z6LOEG2Z.js";var j=t=>({...t,parts:m(t)});async function T({id:t,looksAt:c},w){let s=await i(t,c),{title:o,messages:h,state:l}=JSON.parse(s);if(w==="json"){a(r(o,"json"),"application/json",s);return}let x=h.map(j),e={title:o,messages:f(x,d(l))};await n(e.messages),a(r(o,"md"),"text/markdown",p(e))}export{T as exportThread};
-//# sourceMappingURL=export-G2LXRIZB.js.map
