@@ -55,7 +55,7 @@ GROUPS: Mapping[str, Sequence[str]] = {
     ),
     "Optional features": (
         *("metrics_port", "metrics_host", "traces", "feedback", "feedback_forward", "openapi"),
-        *("search", "versions"),
+        *("search", "search_substeps", "versions"),
     ),
 }
 """The settings of this package; those of other extensions follow, a group of their own."""

@@ -173,7 +173,11 @@ class WatchedRun(Protocol):
     def text_changes(self) -> TextChanges | None:
         """Return the changes that the run has made to its thread's texts, for `after_run`. It takes
         time in proportion to the thread. None: nobody has looked at the thread since the run began.
-        """
+        Nothing of subagents is among them."""
+
+    @property
+    def has_substeps(self) -> bool:
+        """True if subagents have spoken, or were waited for."""
 
 
 class ThreadVersions(Protocol):
@@ -201,9 +205,10 @@ class Threads(Protocol):
     async def give_title(self, key: ThreadKey, title: str, before: str) -> bool:
         """Give a thread a title, if its title is still the one of `before`."""
 
-    async def texts(self, key: ThreadKey) -> Sequence[MessageText]:
-        """Return the texts of a thread as it is now; none, if there is no such thread. Raises also
-        what keeps its graph from reading it."""
+    async def texts(self, key: ThreadKey, *, with_substeps: bool = False) -> Sequence[MessageText]:
+        """Return the texts of a thread as it is now; none, if there is no such thread. With
+        substeps a message that calls subagents has also what they have said, behind its own words.
+        Raises also what keeps its graph from reading it."""
 
     async def restore(self, key: ThreadKey) -> bool:
         """Bring back a thread that was deleted and can be brought back; one that is there stays as

@@ -7,15 +7,17 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage
 from sqlalchemy import Connection
 
 from turnstream.graphs.graph_tools import tools_of
 from turnstream.server.extensions.base import Extension, Opened, Served
 from turnstream.server.runs.deletions import Deletions
 from turnstream.server.runs.hooks import RunHooks
-from turnstream.server.runs.message_texts import texts
+from turnstream.server.runs.message_texts import texts, texts_under
 from turnstream.server.runs.runs import Runs
 from turnstream.server.runs.served_graphs import ServedGraphs
+from turnstream.server.runs.substeps import told_substeps
 from turnstream.server.storage import thread_list
 from turnstream.server.storage.interfaces import ThreadStore
 from turnstream.server.storage.opened import Storage
@@ -40,12 +42,22 @@ class Threads:
     async def give_title(self, key: ThreadKey, title: str, before: str) -> bool:
         return await self.store.give_title(key, title, before) is not None
 
-    async def texts(self, key: ThreadKey) -> Sequence[MessageText]:
+    async def texts(self, key: ThreadKey, *, with_substeps: bool = False) -> Sequence[MessageText]:
         entry = await self.store.get(key)
         if entry is None:
             return ()
-        messages = (await self.graphs.checkpoints(entry.graph).load(key)).shown
-        return await beside_loop(len(messages), lambda: texts(messages))
+        checkpoints = self.graphs.checkpoints(entry.graph)
+        messages = (await checkpoints.load(key)).shown
+        keeps = with_substeps and checkpoints.substeps_bytes
+        spoken = [message for message in messages if keeps and isinstance(message, AIMessage)]
+        calls = {call["id"] or "" for message in spoken for call in message.tool_calls}
+        rows = await self.store.substeps(key, calls) if calls else ()
+
+        def found() -> Sequence[MessageText]:
+            told = told_substeps(rows, checkpoints.attached.results)
+            return texts(messages, under=texts_under(told, calls))
+
+        return await beside_loop(len(messages) + len(rows), found)
 
     async def restore(self, key: ThreadKey) -> bool:
         return await self.deletions.restore(key) is not None

@@ -310,6 +310,11 @@ class _View:
     def text_changes(self) -> TextChanges | None:
         return changes(self._run.start, self._run.translator)
 
+    @property
+    def has_substeps(self) -> bool:
+        substeps = self._run.translator.substeps
+        return substeps is not None and substeps.has_spoken
+
 
 def _spec(start: RunStart) -> RunSpec:
     plan, principal = start.plan, start.rights.principal

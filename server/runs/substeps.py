@@ -371,6 +371,11 @@ class Substeps:
                     yield from self._finish(call_id, under, step)
         yield from self._cut_finished()
 
+    @property
+    def has_spoken(self) -> bool:
+        """True if something under a call was told, or is kept of an earlier run."""
+        return bool(self._rows)
+
     def take_ended(self) -> bool:
         """Return True if substeps have ended since this was asked last."""
         has_ended, self._has_ended = self._has_ended, False

@@ -167,6 +167,32 @@ async def test_ag_ui_has_its_messages_apart_and_shows_the_call_alone_before_1_0(
     assert AgUiReader(loaded["messages"], version).read(again).finished == reader.finished
 
 
+async def found(client: Client, words: str) -> list[str]:
+    answer = await client.http.get("/threads", params={"q": words})
+    return [thread["id"] for thread in answer.json()["threads"]]
+
+
+async def test_a_thread_is_found_by_its_words_if_a_setting_says_so(tmp_path: Path) -> None:
+    async for client in served(tmp_path, search_substeps=True):
+        thread, _ = await client.turn({"message": "moss"})
+        other, _ = await client.turn({"message": "fern"})
+        assert await found(client, "looking") == [other, thread]
+        assert await found(client, "looking moss") == [thread]
+        await client.turn({"thread_id": thread, "message": "and then"})
+        assert await found(client, "looking moss") == [thread]
+        asked = (await client.thread(thread))["messages"][0]["id"]
+        edit = {"message_id": asked, "message": "oak"}
+        await client.turn({"thread_id": thread, "edit": edit})
+        assert await found(client, "looking moss") == []
+        assert await found(client, "looking oak") == [thread]
+
+
+async def test_else_a_thread_is_found_by_its_answer_alone(client: Client) -> None:
+    thread, _ = await client.turn({"message": "moss"})
+    assert await found(client, "looking") == []
+    assert await found(client, "facts moss") == [thread]
+
+
 @pytest.mark.parametrize("values", [{"substeps": "hide"}, {"undeclared_results": "hide"}])
 async def test_it_is_hidden_by_its_setting_or_with_the_results(
     tmp_path: Path, values: dict[str, Any]

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 
 from pydantic import Field
@@ -11,6 +12,7 @@ from turnstream.server.extensions.base import (
     EXTENSION_API,
     Extension,
     Opened,
+    Threads,
     WatchedRun,
     Write,
 )
@@ -27,6 +29,9 @@ class SearchSettings(BaseSettings):
     search: CliImplicitFlag[bool] = Field(
         True, description="find threads by the words of their titles and texts"
     )
+    search_substeps: CliImplicitFlag[bool] = Field(
+        False, description="find threads also by what subagents have said in them under tool calls"
+    )
 
 
 class SearchExtension(Extension):
@@ -38,7 +43,9 @@ class SearchExtension(Extension):
     settings = SearchSettings
     tables = metadata
 
-    def __init__(self, _settings: SearchSettings) -> None:
+    def __init__(self, settings: SearchSettings) -> None:
+        self._with_substeps = settings.search_substeps
+        self._threads: Threads | None = None
         self._index: SearchIndex | None = None
         """None: the server is not open yet."""
 
@@ -51,8 +58,9 @@ class SearchExtension(Extension):
         from turnstream.server.extensions.search.catching_up import open_catching_up
         from turnstream.server.extensions.search.index import open_index
 
-        self._index = await open_index(opened.database)
-        async with open_catching_up(self._index, opened.threads):
+        self._index, self._threads = await open_index(opened.database), opened.threads
+        texts = partial(opened.threads.texts, with_substeps=self._with_substeps)
+        async with open_catching_up(self._index, texts):
             yield
 
     def search(self, text: str) -> Search:
@@ -62,7 +70,10 @@ class SearchExtension(Extension):
         return WordSearch(wanted(text), has_texts=bool(self._index and self._index.has_texts))
 
     async def after_run(self, run: WatchedRun, _chunks: Sequence[Chunk]) -> Sequence[Write]:
-        return await self._index.follow(run) if self._index else ()
+        if self._index is None or self._threads is None:
+            return ()
+        whole = partial(self._threads.texts, run.spec.key, with_substeps=True)
+        return await self._index.follow(run, whole if self._with_substeps else None)
 
     def thread_titled(self, key: ThreadKey, title: str) -> Sequence[Write]:
         return self._index.titled(key, title) if self._index else ()

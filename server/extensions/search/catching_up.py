@@ -4,12 +4,15 @@ before the index followed it."""
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 
-from turnstream.server.extensions.base import Threads
 from turnstream.server.extensions.search.index import Behind, SearchIndex
 from turnstream.server.storage.interfaces import StorageUnavailable
+from turnstream.server.turns.header import ThreadKey
+from turnstream.server.turns.message_texts import MessageText
+
+TextsOf = Callable[[ThreadKey], Awaitable[Sequence[MessageText]]]
 
 CHECK_SECONDS = 600.0
 AT_ONCE = 50
@@ -20,9 +23,9 @@ logger = logging.getLogger(__name__)
 class CatchingUp:
     """Works at most half of the time: whoever uses the server goes first."""
 
-    def __init__(self, index: SearchIndex, threads: Threads) -> None:
+    def __init__(self, index: SearchIndex, texts: TextsOf) -> None:
         self._index = index
-        self._threads = threads
+        self._texts = texts
         self._closing = asyncio.Event()
 
     async def run(self) -> None:
@@ -62,7 +65,7 @@ class CatchingUp:
     async def _catch_up_with(self, thread: Behind) -> None:
         """Index a thread; of one that cannot be read, the title."""
         try:
-            texts = await self._threads.texts(thread.key)
+            texts = await self._texts(thread.key)
         except StorageUnavailable:
             raise
         except Exception:
@@ -78,9 +81,9 @@ class CatchingUp:
 
 
 @asynccontextmanager
-async def open_catching_up(index: SearchIndex, threads: Threads) -> AsyncIterator[None]:
+async def open_catching_up(index: SearchIndex, texts: TextsOf) -> AsyncIterator[None]:
     """Catch up beside the server; a thread that has begun is finished."""
-    catching_up = CatchingUp(index, threads)
+    catching_up = CatchingUp(index, texts)
     work = asyncio.create_task(catching_up.run(), name="indexing")
     try:
         yield

@@ -1,6 +1,6 @@
 """The index: the texts of each thread, and which run's they are."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
@@ -41,6 +41,7 @@ IDS_AT_ONCE = 500
 
 
 Indexing = tuple[UpdateBase, Parameters]
+WholeTexts = Callable[[], Awaitable[Sequence[MessageText]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,18 +129,23 @@ class SearchIndex:
         self._database = database
         self.has_texts = has_texts
 
-    async def follow(self, run: WatchedRun) -> Sequence[Write]:
-        """Return the writes by which the index follows a run that is over. None of them is a
-        mistake: the thread is indexed later. Raises StorageUnavailable."""
+    async def follow(self, run: WatchedRun, whole: WholeTexts | None = None) -> Sequence[Write]:
+        """Return the writes by which the index follows a run that is over. `whole` returns all
+        texts of its thread with what subagents have said, which the run's own changes lack; None:
+        that is not indexed. Without writes the thread is indexed later. Raises
+        StorageUnavailable."""
         if not self.has_texts:
             return ()
         changes = await beside_loop(len(run.messages), run.text_changes)
         if changes is None:
             return ()
         key, run_id = run.spec.key, run.spec.run_id
+        lacks = whole is not None and (run.has_substeps or bool(changes.removed))
         if run.new_title is not None and not changes.is_branch:
-            return self.beginning(key, run_id, run.new_title, changes.added)
-        return await self.following(key, run_id, run.spec.follows, changes)
+            added = await whole() if whole and lacks else changes.added
+            return self.beginning(key, run_id, run.new_title, added)
+        changes = replace(changes, is_branch=changes.is_branch or lacks)
+        return await self.following(key, run_id, run.spec.follows, changes, whole)
 
     def beginning(
         self, key: ThreadKey, run_id: str, title: str, added: Sequence[MessageText]
@@ -153,10 +159,15 @@ class SearchIndex:
         return writes if len(writes) <= MAX_WRITES else ()
 
     async def following(
-        self, key: ThreadKey, run_id: str, before: str | None, changes: TextChanges
+        self,
+        key: ThreadKey,
+        run_id: str,
+        before: str | None,
+        changes: TextChanges,
+        whole: WholeTexts | None = None,
     ) -> Sequence[Write]:
         """Return the writes by which the index has the texts of a run. `before` is the run that the
-        thread had before it; None: it had none."""
+        thread had before it; None: it had none. `whole`: as for `follow`."""
         indexed = await self._database.read(_indexed, key)
         if indexed is None:
             return ()
@@ -164,9 +175,10 @@ class SearchIndex:
         if is_next and not changes.is_branch:
             added, removed = [*changes.added], changes.removed
         else:
-            whole = await beside_loop(len(changes.added), changes.all)
+            count = len(changes.added)
+            found = await (whole() if whole else beside_loop(count, changes.all))
             known = await self._database.read(_known, key, indexed)
-            added, removed = _difference(whole, known)
+            added, removed = _difference(found, known)
         writes = [*_replacing(key, removed, added), *_noting(key, run_id, indexed)]
         if not _has_title(indexed):
             writes += _replacing_title(key, indexed.title)
