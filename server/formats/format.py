@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import Any, Protocol
 
 from turnstream.server.formats.fields import BodyLimits
-from turnstream.server.turns.chunks import Chunk, Interrupt
+from turnstream.server.turns.chunks import Aside, Chunk, Interrupt
 from turnstream.server.turns.graph_state import Values
 from turnstream.server.turns.header import RunHeader
 from turnstream.server.turns.messages import AssistantTurn, Turn
@@ -36,6 +36,8 @@ class StreamContext:
     """The id that the client has given to the run."""
     graph_state: Values | None = None
     """The graph's state beside the turns, as far as clients see it; None: they never see it."""
+    asides: tuple[Aside, ...] = ()
+    """The messages of the thread that are in no turn."""
 
     @property
     def continued(self) -> AssistantTurn | None:

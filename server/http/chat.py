@@ -418,7 +418,7 @@ async def _opened(
 
     async def context() -> StreamContext:
         needed = format.needs_turns(header, view)
-        turns, state = await reader.before(header) if needed else ((), None)
+        turns, state, asides = await reader.before(header) if needed else ((), None, ())
         return StreamContext(
             header.key.thread_id,
             header.message_id,
@@ -426,6 +426,7 @@ async def _opened(
             header.run_id,
             header.client_run_id,
             state,
+            asides,
         )
 
     stream: EventStream = await request.state["streams"].open(

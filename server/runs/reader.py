@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from turnstream.server.extensions.base import ThreadVersions
+from turnstream.server.runs.asides import asides_of
 from turnstream.server.runs.served_graphs import ServedGraphs
 from turnstream.server.runs.substeps import told_substeps
 from turnstream.server.runs.thread_state import ThreadState
@@ -24,7 +25,7 @@ from turnstream.server.runs.versions import (
 from turnstream.server.storage.interfaces import ThreadStore
 from turnstream.server.storage.run_logs import RunLog, RunLogs
 from turnstream.server.turns.accumulate import ToldSubsteps, accumulate, is_in_order
-from turnstream.server.turns.chunks import Chunk
+from turnstream.server.turns.chunks import Aside, Chunk
 from turnstream.server.turns.graph_state import Values, state_after
 from turnstream.server.turns.header import RunHeader, ThreadKey
 from turnstream.server.turns.messages import AssistantTurn, Step, Turn
@@ -58,6 +59,8 @@ class Progress:
     """The graph's state that clients see, as told up to `last`; None: nothing of it, ever."""
     has_earlier: bool = False
     """True if the thread has turns before the page."""
+    asides: tuple[Aside, ...] = ()
+    """The messages of the thread that are in no turn."""
 
 
 class RunReader:
@@ -183,18 +186,22 @@ class RunReader:
         """The thread as it stood when the run began, with what the request added."""
         return (await self.before(header))[0]
 
-    async def before(self, header: RunHeader) -> tuple[tuple[Turn, ...], Values | None]:
-        """The same, and what clients saw then of the graph's state."""
+    async def before(
+        self, header: RunHeader
+    ) -> tuple[tuple[Turn, ...], Values | None, tuple[Aside, ...]]:
+        """The same, what clients saw then of the graph's state, and the messages that are in no
+        turn."""
         state, kept = await self.state_before(header), await self.versions(header.key)
 
-        def turns() -> tuple[Turn, ...]:
+        def turns() -> tuple[tuple[Turn, ...], tuple[Aside, ...]]:
             transcript = _transcript(state, running=True, live_run_id=header.run_id)
-            return with_versions(transcript.turns(), kept.shown(state.shown, state.shown))
+            shown = with_versions(transcript.turns(), kept.shown(state.shown, state.shown))
+            return shown, asides_of(state.shown, state.results)
 
-        before = await beside_loop(len(state.messages), turns)
+        before, asides = await beside_loop(len(state.messages), turns)
         run_id = header.run_id
         before = await self.with_substeps(header.key, header.graph, before, without_run=run_id)
-        return before, state.graph_state
+        return before, state.graph_state, asides
 
     async def progress(
         self, run: LoggedRun, page: TurnPage = WHOLE, versions: ThreadVersions = NO_VERSIONS
@@ -212,6 +219,8 @@ class RunReader:
         if begun:
             ids.pop()
         chunks = await self._chunks(run)
+        told = [chunk for chunk in chunks if isinstance(chunk, Aside)]
+        asides = await beside_loop(length, lambda: asides_of(before.shown, before.results))
         if not is_in_order(chunks):
             chunks = []  # paths alone do not say where its parts are: it is to be read whole
         places = page.of([*ids, header.message_id])
@@ -231,7 +240,9 @@ class RunReader:
         turns = with_versions(turns, await beside_loop(length, kept))
         first_part = sum(len(step.parts) for step in earlier)
         values = None if before.graph_state is None else state_after(chunks, before.graph_state)
-        return Progress(before, turns, first_part, len(chunks), values, places.start > 0)
+        has_earlier = places.start > 0
+        asides = (*asides, *told)
+        return Progress(before, turns, first_part, len(chunks), values, has_earlier, asides)
 
     async def state_before(self, header: RunHeader) -> ThreadState:
         """The thread as it was saved when the run began, with what the request added."""

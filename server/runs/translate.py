@@ -28,6 +28,7 @@ from turnstream.graphs.client_state import ClientState
 from turnstream.graphs.execution import INNER
 from turnstream.graphs.result_view import ResultView
 from turnstream.graphs.stored import Ended
+from turnstream.server.runs.asides import new_asides
 from turnstream.server.runs.endings import last_reason, run_ended, settled
 from turnstream.server.runs.failures import Failure
 from turnstream.server.runs.predictions import predictions
@@ -47,6 +48,7 @@ from turnstream.server.runs.thread_changes import (
 )
 from turnstream.server.runs.told_steps import ToldSteps
 from turnstream.server.turns.chunks import (
+    Aside,
     Chunk,
     Done,
     Error,
@@ -87,6 +89,7 @@ class Translator:
         """Those that are told of what a task writes; None: no task is told."""
         self.state_names: Collection[str] = ()
         """The keys of the graph's state that clients see."""
+        self._told_asides = set[str]()
         self._history = history
         self._thread = ThreadNow(history, keeps_removed=keeps_removed)
         self._pending = dict(history.pending)
@@ -177,6 +180,8 @@ class Translator:
         if self._pending or self._steps.open_calls:
             answers = [message for message in new if isinstance(message, ToolMessage)]
             chunks += [c for message in answers for c in self._answered(message)]
+        if self._told_values is not None:
+            chunks += self._asides(messages, new)
         if ids := shown_ids([one.message for one in self.shortened[known:]]):
             chunks.append(HistoryShortened(ids))
         for step in self.unsaved:
@@ -311,6 +316,13 @@ class Translator:
             )
             told = (*filter(None, by_model),), (*answers,), (*filter(None, writes),)
             yield TaskFinish(*about, *told)
+
+    def _asides(self, messages: Sequence[AnyMessage], new: Sequence[AnyMessage]) -> Iterator[Aside]:
+        calls = self._steps.call_ids | self._history.call_ids
+        for aside in new_asides(messages, new, calls, self._results):
+            if aside.id not in self._told_asides:
+                self._told_asides.add(aside.id)
+                yield aside
 
     def _stored(self, message: AnyMessage) -> Iterator[Chunk]:
         """A message that a node has written."""

@@ -26,7 +26,7 @@ asked for that (`RunOptions.tells_tasks`). One that fails, stops to ask or is cu
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from turnstream.server.turns.graph_state import GraphState as GraphState
 from turnstream.server.turns.terms import Approval as Approval
@@ -207,6 +207,20 @@ class HistoryShortened:
 
 
 @dataclass(frozen=True, slots=True)
+class Aside:
+    """A message of the thread that is in none of its turns: a graph has written it in the user's
+    name, or as the result of no call. Told of runs that tell their tasks."""
+
+    id: str
+    after: str | None
+    """The message of the thread ahead of it; None: there is none."""
+    role: Literal["user", "tool"]
+    text: str
+    tool_call_id: str | None = None
+    name: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Interrupt:
     """The graph has stopped to ask; the run ends, and a `resume` goes on with the answer. A
     breakpoint asks nothing: its value is None, its id `{node}@{checkpoint id}`."""
@@ -354,6 +368,7 @@ Chunk = (
     | TaskFinish
     | MessagesRemoved
     | HistoryShortened
+    | Aside
     | Interrupt
     | InterruptsDiscarded
     | RunEnded

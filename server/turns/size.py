@@ -3,6 +3,7 @@
 import json
 
 from turnstream.server.turns.chunks import (
+    Aside,
     Chunk,
     Custom,
     GraphState,
@@ -20,7 +21,7 @@ from turnstream.server.turns.chunks import (
 def text_bytes(chunk: Chunk) -> int:
     """In UTF-8; of JSON data, of its text. Arguments have come as text before they are whole."""
     match chunk:
-        case TextDelta():
+        case TextDelta() | Aside():
             return _size(chunk.text)
         case Substep():
             return text_bytes(chunk.chunk)

@@ -49,7 +49,7 @@ async def test_a_checkpoint_is_the_state_that_a_history_has(tmp_path: Path) -> N
         history = (await server.http.http.post(f"{PATH}/history", json={})).json()
     known = {one["checkpoint"]["checkpoint_id"]: ids(one) for one in history}
     states = [data for event, data in told if event == "checkpoints"]
-    assert len(states) == 4
+    assert len(states) == 5
     for one in states:
         assert one["config"]["configurable"] == one["checkpoint"]
         assert known[one["checkpoint"]["checkpoint_id"]] == ids(one)
@@ -61,7 +61,7 @@ async def test_debug_numbers_both(tmp_path: Path) -> None:
         told = await streamed(server, "debug")
     kinds = [(data["type"], data["step"]) for event, data in told if event == "debug"]
     steps = [(kind, step) for step in (1, 2, 3) for kind in ("task", "task_result", "checkpoint")]
-    assert kinds == [("checkpoint", 0), *steps]
+    assert kinds == [("checkpoint", -1), ("checkpoint", 0), *steps]
 
 
 async def test_raw_events_are_of_the_run_its_model_calls_and_its_tools(tmp_path: Path) -> None:

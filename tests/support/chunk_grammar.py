@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from turnstream.server.turns.chunks import (
     ArgsFinish,
+    Aside,
     Chunk,
     Custom,
     Disposition,
@@ -111,6 +112,7 @@ class _Reader:
                     | ToolProgress
                     | Custom
                     | GraphState
+                    | Aside
                     | TaskStart
                     | TaskFinish
                     | Interrupt

@@ -300,6 +300,7 @@ EXAMPLES: Mapping[tuple[str, str], Mapping[str, Example]] = {
     ("POST", "/langgraph/runs/crons"): {"none": Example(404)},
     ("POST", "/langgraph/runs/crons/search"): {"none": Example(404)},
     ("POST", "/langgraph/runs/crons/count"): {"none": Example(404)},
+    ("GET", "/langgraph/runs/crons/{cron_id}"): {"none": Example(404, path={"cron_id": "c"})},
     ("PATCH", "/langgraph/runs/crons/{cron_id}"): {"none": Example(404, path={"cron_id": "c"})},
     ("DELETE", "/langgraph/runs/crons/{cron_id}"): {"none": Example(404, path={"cron_id": "c"})},
     ("POST", "/langgraph/threads/{thread_id}/runs/crons"): {"none": Example(404, path=OF_THREAD)},
@@ -415,6 +416,10 @@ EXAMPLES: Mapping[tuple[str, str], Mapping[str, Example]] = {
         "one that there is not": Example(
             409, {"checkpoint": {"checkpoint_id": "after-x"}}, path=OF_THREAD
         ),
+    },
+    ("GET", "/langgraph/threads/{thread_id}/history"): {
+        "of a thread": Example(200, path=OF_THREAD),
+        "of one that no run has begun": Example(200, path=NEW),
     },
     ("POST", "/langgraph/threads/{thread_id}/history"): {
         "of a thread": Example(200, path=OF_THREAD),

@@ -135,6 +135,7 @@ class UIMessageStreamEncoder:
             chunks.InterruptsDiscarded: _data,
             chunks.RunEnded: self._run_ended,
             chunks.Substep: self._substep,
+            chunks.Aside: _untold,
             chunks.TaskStart: _untold,
             chunks.TaskFinish: _untold,
             chunks.ToolSettled: self._settled,

@@ -48,7 +48,7 @@ class PartsEncoder:
                 return [f'{{"type":"text-delta","textDelta":{quote(text)},"path":[{part}]}}']
             case chunks.Done():
                 return [DONE]
-            case chunks.TaskStart() | chunks.TaskFinish():
+            case chunks.TaskStart() | chunks.TaskFinish() | chunks.Aside():
                 return []
             case chunks.PartMade(step_id, path, part):
                 start = {"type": "part-start", "part": _made(part), **self._step(step_id)}

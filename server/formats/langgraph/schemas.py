@@ -153,9 +153,9 @@ def _json(data: Schema) -> Schema:
 _FAILURE = nullable(_json(ref("LangGraph.Error")))
 _INNER = record(thread_id=TEXT, checkpoint_ns=TEXT)
 _TASK = record(
-    {"path": described({"type": "array"}, "Of a call under which subagents worked.")},
     id=TEXT,
     name=TEXT,
+    path={"type": "array"},
     error=_FAILURE,
     interrupts=_INTERRUPTS,
     checkpoint=described(nullable(_INNER), "Where a subgraph waits."),
@@ -218,7 +218,7 @@ _EVENTS: dict[str, Schema] = {
     "tasks": _TASK_EVENT,
     "checkpoints": _CHECKPOINT_EVENT,
     "debug": record(
-        step=COUNT,
+        step={"type": "integer", "minimum": -1},
         type=choice("task", "task_result", "checkpoint"),
         payload=any_of(_TASK_EVENT, _CHECKPOINT_EVENT),
     ),

@@ -23,7 +23,7 @@ approval are one interrupt, whose value has the shape of LangChain's `HumanInThe
 
     state = {"values": {"messages", ...}, "next": [node], "tasks": [task], "metadata": {"step"},
              "created_at", "checkpoint", "parent_checkpoint": checkpoint | null}
-    task  = {"id", "name", "error": string | null, "interrupts": [interrupt], "path"?, "result"}
+    task  = {"id", "name", "error": string | null, "interrupts": [interrupt], "path", "result"}
     checkpoint = {"thread_id", "checkpoint_ns": "", "checkpoint_id"}
 
 A call under which subagents worked is a task of the state that it follows: its id is the call's,
@@ -40,14 +40,14 @@ clients see, and the others nothing. Images are in the last state of the thread 
 which are those that clients show; in the others an image has the address `data:,`.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from turnstream.server.formats import langchain_messages as langchain
 from turnstream.server.formats.json_text import dumps
 from turnstream.server.formats.langchain_messages import Json
 from turnstream.server.formats.metadata import given
-from turnstream.server.turns.chunks import FilePart, FinishReason, Interrupt, Usage
+from turnstream.server.turns.chunks import Aside, FilePart, FinishReason, Interrupt, Usage
 from turnstream.server.turns.graph_state import Values
 from turnstream.server.turns.messages import (
     AssistantTurn,
@@ -90,6 +90,45 @@ def messages(turns: Iterable[Turn]) -> list[Json]:
     return found
 
 
+def with_asides(shown: Sequence[Json], asides: Iterable[Aside]) -> list[Json]:
+    """Put the messages that are in no turn among the others. One that follows a message that is not
+    shown comes last."""
+    following, placed = dict[str | None, list[Json]](), list[Json]()
+    for aside in asides:
+        following.setdefault(aside.after, []).append(_aside(aside))
+
+    def place(after: str | None) -> None:
+        waiting = following.pop(after, [])[::-1]
+        while waiting:
+            placed.append(waiting.pop())
+            waiting += following.pop(placed[-1]["id"], [])[::-1]
+
+    place(None)
+    for message in shown:
+        placed.append(message)
+        place(message["id"])
+    return [*placed, *(one for rest in following.values() for one in rest)]
+
+
+def asides_among(
+    asides: Iterable[Aside], shown: Iterable[Json], kept: Collection[str]
+) -> list[Aside]:
+    """The asides that are kept of a list of messages, each behind the last one that is kept."""
+    by_id, found, after = {one.id: one for one in asides}, list[Aside](), None
+    for id in (one["id"] for one in shown if one["id"] in kept):
+        if id in by_id:
+            found.append(replace(by_id[id], after=after))
+        after = id
+    return found
+
+
+def _aside(aside: Aside) -> Json:
+    if aside.role == "user":
+        return {"type": "human", "id": aside.id, "content": aside.text, **given(name=aside.name)}
+    call = {"tool_call_id": aside.tool_call_id, "name": aside.name}
+    return {"type": "tool", "id": aside.id, **call, "content": aside.text, "status": "success"}
+
+
 def without_images(message: Json) -> Json:
     """The message with an empty address in the place of each image that it carries, and without the
     data of files; itself if it carries none. They are larger than all else, and whoever shows a
@@ -120,9 +159,9 @@ def _without_data(block: Json) -> Json:
     return block
 
 
-def values(turns: Sequence[Turn], graph_state: Values | None) -> Json:
+def values(turns: Sequence[Turn], graph_state: Values | None, asides: Iterable[Aside] = ()) -> Json:
     """The state of a thread, as clients see it."""
-    return {**(graph_state or {}), "messages": messages(turns)}
+    return {**(graph_state or {}), "messages": with_asides(messages(turns), asides)}
 
 
 def ai_message(step: Step) -> Json:
@@ -326,14 +365,15 @@ def state_below(
     }
 
 
-def event_state(thread: SavedThread) -> Json:
-    """The newest state as an event of the mode `checkpoints` has it."""
-    count = len(thread.messages)
+def event_state(thread: SavedThread, *, is_first: bool = False) -> Json:
+    """The newest state as an event of the mode `checkpoints` has it; `is_first`: that ahead of all
+    messages."""
+    count = 0 if is_first else len(thread.messages)
     parent = {"configurable": checkpoint(thread, count - 1)} if count else None
     return {
         "config": {"configurable": checkpoint(thread, count)},
         "parent_config": parent,
-        "values": thread.values,
+        "values": {"messages": []} if is_first else thread.values,
         **state(thread, count, ""),
         "created_at": None,
     }
@@ -425,4 +465,5 @@ def error_json(code: str, message: str, id: str | None = None) -> Json:
 
 def _task(id: str, name: str, interrupts: Sequence[Json], error: str | None = None) -> Json:
     nothing = dict.fromkeys(("checkpoint", "state", "result"))
-    return {"id": id, "name": name, "error": error, "interrupts": [*interrupts], **nothing}
+    asked = {"error": error, "interrupts": [*interrupts]}
+    return {"id": id, "name": name, "path": ["__pregel_pull", name], **asked, **nothing}

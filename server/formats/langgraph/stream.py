@@ -180,7 +180,7 @@ def _around(payload: Any) -> tuple[str, str]:
 def prologue(context: StreamContext, modes: Modes) -> list[str]:
     events: list[str] = [NamedEvent("metadata", dumps({"run_id": context.run_id, "attempt": 1}))]
     if "values" in modes:
-        begun = snapshot.values(context.turns, context.graph_state)
+        begun = snapshot.values(context.turns, context.graph_state, context.asides)
         events.append(NamedEvent("values", dumps(begun)))
     return events
 
@@ -211,12 +211,13 @@ class LangGraphEncoder:
         """By part: the payload around a piece of its text, which most chunks are."""
         self._interrupts: list[chunks.Interrupt] = []
         self._state = context.graph_state
+        self._asides = [*context.asides]
         self._values_bytes = 0
         self._last_bytes = snapshot.image_bytes(context.turns)
         """The size of `values` in the middle of the run: of all so far, and of the last. The first
         have the images at least."""
         self._end = END
-        self._debug_step = -1
+        self._debug_step = -1 if len(context.turns) > 1 else -2
         self._last_state: list[str] | None = None
         """The messages of the state that was told last as a checkpoint."""
         self._last_values = ""
@@ -252,6 +253,7 @@ class LangGraphEncoder:
             chunks.StepFinish: self._step_finish,
             chunks.HistoryShortened: self._shortened,
             chunks.ToolSettled: self._settled,
+            chunks.Aside: self._aside,
             chunks.TaskStart: self._task_start,
             chunks.TaskFinish: self._task_finish,
             chunks.ToolProgress: self._progress,
@@ -377,14 +379,20 @@ class LangGraphEncoder:
 
     def _removed(self, chunk: chunks.StepWithdrawn | chunks.MessagesRemoved) -> list[str]:
         """Take back the messages that the thread loses."""
-        before, node = snapshot.messages(self._thread.turns()), "agent"
+        before = snapshot.with_asides(snapshot.messages(self._thread.turns()), self._asides)
+        node, removed = "agent", set[str]()
         if isinstance(chunk, chunks.StepWithdrawn):
             self._steps.pop(chunk.step_id, None)
             for ids in (self._told, self._updated, self._finished):
                 ids.discard(chunk.step_id)
+        else:
+            removed.update(chunk.ids)
         self._thread.take(chunk)
         kept = {one["id"] for one in snapshot.messages(self._thread.turns())}
-        removals = [{"type": "remove", "id": one["id"]} for one in before if one["id"] not in kept]
+        kept |= {one.id for one in self._asides} - removed
+        gone = [one["id"] for one in before if one["id"] not in kept]
+        self._asides = snapshot.asides_among(self._asides, before, kept)
+        removals = [{"type": "remove", "id": id} for id in gone]
         events = self._update(node, removals) if removals else []
         for removal in removals:
             events += self._event("messages", [removal, {"langgraph_node": node}])
@@ -409,16 +417,22 @@ class LangGraphEncoder:
             return []
         return self._values()
 
+    def _aside(self, chunk: chunks.Aside) -> list[str]:
+        self._asides.append(chunk)
+        self._has_news = True
+        [message] = snapshot.with_asides((), [chunk])
+        return self._event("messages", [message, {}])
+
     def _task_start(self, chunk: chunks.TaskStart) -> list[str]:
         ended = self._tasks_ended(at_last=True)
+        if not chunk.namespace:
+            is_news = self._has_news and "values" in self._modes
+            ended += [*(self._values() if is_news else ()), *self._checkpoint()]
         self._has_tasks = True
         self._open_tasks[chunk.task_id] = chunk
         about = {"langgraph_node": chunk.node}
-        is_news = self._has_news and not chunk.namespace and "values" in self._modes
         return [
             *ended,
-            *(self._values() if is_news else ()),
-            *(() if chunk.namespace else self._checkpoint()),
             *self._graph_begun(),
             *self._task(chunk.task_id, chunk.node, chunk.namespace),
             *self._raw("on_chain_start", chunk.task_id, chunk.node, {"input": {}}, about),
@@ -486,7 +500,7 @@ class LangGraphEncoder:
         if self._values_bytes + self._last_bytes > MAX_VALUES_BYTES:
             return []
         self._has_news = False
-        text = dumps(snapshot.values(self._thread.turns(), self._state))
+        text = dumps(snapshot.values(self._thread.turns(), self._state, self._asides))
         if text == self._last_values:
             return []
         self._last_values = text
@@ -506,7 +520,7 @@ class LangGraphEncoder:
         events += self._event("updates", {"__interrupt__": asked}) if asked else []
         events += self._finish_asked(turns, is_asking=bool(asked))
         if "values" in self._modes:
-            state = snapshot.values(turns, self._state)
+            state = snapshot.values(turns, self._state, self._asides)
             events += self._event("values", state)
             if asked is not None:
                 light = [*map(snapshot.without_images, state["messages"])]
@@ -580,7 +594,7 @@ class LangGraphEncoder:
     def _saved(
         self, turns: Sequence[Turn], interrupts: Sequence[chunks.Interrupt] = ()
     ) -> snapshot.SavedThread:
-        messages = snapshot.messages(turns)
+        messages = snapshot.with_asides(snapshot.messages(turns), self._asides)
         return snapshot.SavedThread(self._thread_id, turns, messages, interrupts, self._state)
 
     def _task(self, id: str, node: str, namespace: Sequence[str] = ()) -> list[str]:
@@ -613,10 +627,16 @@ class LangGraphEncoder:
         known, self._last_state = self._last_state, [one["id"] for one in thread.messages]
         if not is_last and known == self._last_state:
             return []
-        state = snapshot.event_state(thread)
-        self._last_bytes = len(dumps(state))
-        self._values_bytes += self._last_bytes
-        return [*self._debug("checkpoint", state), *self._event("checkpoints", state)]
+        events = list[str]()
+        is_first = known is None and self._has_tasks is False and len(thread.messages) == 1
+        for state in (
+            *([snapshot.event_state(thread, is_first=True)] if is_first else ()),
+            snapshot.event_state(thread),
+        ):
+            self._last_bytes = len(dumps(state))
+            self._values_bytes += self._last_bytes
+            events += [*self._debug("checkpoint", state), *self._event("checkpoints", state)]
+        return events
 
     def _debug(self, kind: str, payload: Json, namespace: Sequence[str] = ()) -> list[str]:
         if "debug" not in self._modes:

@@ -10,6 +10,7 @@ from turnstream.server.storage.run_logs import RunLog, RunLogs
 from turnstream.server.turns.chunks import (
     Approval,
     ArgsFinish,
+    Aside,
     Chunk,
     Custom,
     Done,
@@ -60,6 +61,7 @@ CHUNKS: Sequence[Chunk] = (
     TaskFinish("t1", "router", ("sub:t1",), ("step-0",), ("c0",), ({"todos": [{"type": "Done"}]},)),
     StepStart("u1.a", "step-0", "router", ("sub:t1",)),
     StepStart("u1.a", "step-1", "agent"),
+    Aside("aside-1", "u1", "tool", "Done", "c9", "echo"),
     StepFinish("step-0", "other", Usage(0, 0)),
     StepWithdrawn("step-0", ()),
     PartStart("step-1", (0,), ReasoningPart()),

@@ -646,7 +646,11 @@ async def _told_thread(
     """The thread as a run has left it, which may have gone on since, and why the run failed."""
     progress = await request.state["reader"].progress(run)
     turns = progress.turns
-    messages = await beside_loop(len(turns), partial(snapshot.messages, turns))
+
+    def shown() -> list[Json]:
+        return snapshot.with_asides(snapshot.messages(turns), progress.asides)
+
+    messages = await beside_loop(len(turns), shown)
     interrupts = [chunk for chunk in told if isinstance(chunk, Interrupt)]
     errors = [chunk for chunk in told if isinstance(chunk, Error)]
     error = [snapshot.error_json(one.code, one.message, one.error_id) for one in errors[-1:]]

@@ -31,9 +31,11 @@ from turnstream.server.http.operations import TEXT, Answer, Operation, Parameter
 from turnstream.server.http.problems import unknown_thread
 from turnstream.server.http.state import ApiRequest, principal, thread_key
 from turnstream.server.http.thread_json import as_json, written
+from turnstream.server.runs.asides import asides_of
 from turnstream.server.runs.lives import StreamLost
 from turnstream.server.storage.interfaces import ThreadEntry
 from turnstream.server.turns import problem_codes
+from turnstream.server.turns.chunks import Aside
 from turnstream.server.turns.header import ThreadKey
 from turnstream.server.turns.messages import ToolCall, Turn
 from turnstream.server.turns.problem_codes import STORAGE, pick
@@ -65,21 +67,30 @@ async def find_thread(request: ApiRequest, key: ThreadKey | None = None) -> Foun
 
 
 async def _read(request: ApiRequest, key: ThreadKey, entry: ThreadEntry) -> SavedThread:
-    reader, id = request.state["reader"], key.thread_id
+    reader, id, rest = request.state["reader"], key.thread_id, dict[str, Any]()
     live = await reader.find(key, entry.run_id) if entry.run_state == "live" else None
     if live is not None:
         told = await reader.progress(live)
         told_state = told.graph_state
-        show = partial(_shown, id, told.turns, graph_state=told_state, run_id=entry.run_id)
+        rest = {"graph_state": told_state, "run_id": entry.run_id}
+        show = partial(_shown, id, told.turns, told.asides, **rest)
         return await beside_loop(len(told.turns), show)
     saved = await reader.state(key, entry.graph)
-    rest: dict[str, Any] = {"interrupts": saved.interrupts, "graph_state": saved.graph_state}
+    rest = {"interrupts": saved.interrupts, "graph_state": saved.graph_state}
     rest["run_id"] = entry.run_id or None
-    return await beside_loop(len(saved.messages), lambda: _shown(id, reader.shown(saved), **rest))
+
+    def shown() -> SavedThread:
+        asides = asides_of(saved.shown, saved.results)
+        return _shown(id, reader.shown(saved), asides, **rest)
+
+    return await beside_loop(len(saved.messages), shown)
 
 
-def _shown(thread_id: str, turns: Sequence[Turn], **rest: Any) -> SavedThread:
-    return SavedThread(thread_id, turns, snapshot.messages(turns), **rest)
+def _shown(
+    thread_id: str, turns: Sequence[Turn], asides: Sequence[Aside] = (), **rest: Any
+) -> SavedThread:
+    messages = snapshot.with_asides(snapshot.messages(turns), asides)
+    return SavedThread(thread_id, turns, messages, **rest)
 
 
 async def branch_at(request: ApiRequest, found: Found, checkpoint_id: str) -> SavedThread:
