@@ -6,7 +6,8 @@ import pytest
 
 from turnstream.server.extensions.base import Served
 from turnstream.server.extensions.users.policy import open_policy
-from turnstream.server.extensions.users.policy_file import PolicyError, line_of, read_policy
+from turnstream.server.extensions.users.policy_file import PolicyError, read_policy
+from turnstream.server.toml_file import line_of
 
 WHOLE = """\
 default_role = "user"
