@@ -42,7 +42,7 @@ from turnstream.server.http.problem_handlers import HANDLERS
 from turnstream.server.http.project_app import ProjectApp, load_project_app
 from turnstream.server.http.routes import permitted, routes_with
 from turnstream.server.http.state import AppState
-from turnstream.server.http.static import component_files, static_files
+from turnstream.server.http.static import Page, component_files, static_files
 from turnstream.server.http.unread import unread_budget
 from turnstream.server.logs.formats import worker_named
 from turnstream.server.logs.setup import configure, log_stray_failures
@@ -110,7 +110,8 @@ def create_app(
     what the graph raises.
 
     Raises GraphError if the setting names no graph that can be served, CatalogueError for a
-    component, and ExtensionError; its lifespan these, StorageError and ModelSetupError.
+    component, PageError for the page's file, and ExtensionError; its lifespan these, StorageError
+    and ModelSetupError.
     """
     refused: dict[str, GraphError] = {}
     loaded = load(settings.graph, refused)
@@ -155,10 +156,22 @@ def create_app(
         lifespan=lifespan,
     )
     # Not a mount: that would take a known address with another method for a file, and say 404.
-    app.router.default = static_files(page)
+    app.router.default = _page(page, settings.page)
     if is_development:
         app.add_middleware(DeveloperOnly)
     return app
+
+
+def _page(folder: Path, file: Path | None) -> Page:
+    """The page's files, as its file wants them. Raises PageError."""
+    if file is None:
+        return static_files(folder)
+    from turnstream.server.page.file import read_page_file
+    from turnstream.server.page.made import made_page
+
+    own = read_page_file(file)
+    index = (folder / "index.html").read_text("utf-8")
+    return static_files(folder, made_page(index, own, file.parent), own.frame_ancestors)
 
 
 def _project_app(project: ProjectFile | None, settings: Settings) -> ProjectApp | None:

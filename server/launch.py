@@ -39,6 +39,7 @@ from turnstream.server.logs.formats import LogFormat
 from turnstream.server.logs.messages import escape
 from turnstream.server.logs.setup import configure
 from turnstream.server.options import full_help
+from turnstream.server.page import PageError
 from turnstream.server.serving import Server, with_state
 from turnstream.server.settings import Settings
 from turnstream.server.settings_faults import faults
@@ -71,6 +72,7 @@ REFUSALS = (
     GraphError,
     ModelSetupError,
     ExtensionError,
+    PageError,
 )
 """Errors that keep the server from starting; each is told in one line."""
 

@@ -181,6 +181,9 @@ class Settings(ModelSettings, StorageSettings):
     components: Annotated[tuple[Path, ...], NoDecode] = Field(
         (), description="folders of components that the page draws beside its own, comma-separated"
     )
+    page: Path | None = Field(
+        None, description="file that makes the page your own: its name, colours, prompts and more"
+    )
     mcp: Path | None = Field(
         None, description="file of the MCP servers whose tools join the catalogue"
     )

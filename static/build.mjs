@@ -4,7 +4,8 @@
  *     node static/build.mjs           write it
  *     node static/build.mjs --check   compare it, and write nothing
  *
- * Every name but `index.html` has the hash of its content, so a browser keeps the file for good.
+ * Every name but `index.html`, `widget.js` and `texts.json` has the hash of its content, so a
+ * browser keeps the file for good.
  * What the page always needs is one script and one style sheet. A module that is imported by
  * `import("…")` is a file of its own; so is a file that is addressed by `new URL("…",
  * import.meta.url)`.
@@ -23,6 +24,13 @@ const esbuild = createRequire(path.join(HERE, "../tests/page/package.json"))("es
 const IMPORTED = /\bimport\("([^"]+)"\)/g;
 const ADDRESSED = /new URL\("([^"]+)", import\.meta\.url\)/g;
 const NAMED = /((?:href|src)=")((?:css|js)\/[^"]+|icon\.svg)"/g;
+
+/** Strings in JavaScript, of which a text is put together. */
+const STRINGS = /((?:"(?:[^"\\]|\\.)*"\s*\+?\s*)+)/.source;
+const TEXT = new RegExp(`(?<![\\w.])t\\(\\s*${STRINGS}`, "g");
+const COUNTED = new RegExp(`(?<![\\w.])plural\\([^"]*?${STRINGS},\\s*${STRINGS}`, "g");
+/** Texts in HTML: between tags, and in attributes that people read or hear. */
+const WRITTEN = />([^<>]*[A-Za-z][^<>]*)<|\b(?:aria-label|title|placeholder)="([^"]*)"/g;
 
 const OPTIONS = {
   absWorkingDir: HERE,
@@ -105,10 +113,34 @@ async function bundledModules(addresses) {
   return built;
 }
 
+/** The script for pages of other sites, which name it: its address stays the same. */
+const bundledWidget = () =>
+  bundled({ entryPoints: ["js/widget.js"], entryNames: "[name]", format: "iife" });
+
+/** The texts of the page in English, in the form of a catalogue of another language. */
+function texts() {
+  const whole = (strings) =>
+    [...strings.matchAll(/"(?:[^"\\]|\\.)*"/g)].map(([string]) => JSON.parse(string)).join("");
+  const index = fs.readFileSync(path.join(HERE, "index.html"), "utf8").split("<body>")[1];
+  const found = [...index.matchAll(WRITTEN)]
+    .map(([, between, attribute]) => (between ?? attribute).trim().replace(/\s+/g, " "))
+    .filter((text) => text !== "turnstream")
+    .map((text) => [text, text]);
+  for (const source of sources) {
+    const code = fs.readFileSync(source, "utf8");
+    for (const [, text] of code.matchAll(TEXT)) found.push([whole(text), whole(text)]);
+    for (const [, one, many] of code.matchAll(COUNTED))
+      found.push([whole(many), { one: whole(one), other: whole(many) }]);
+  }
+  found.sort(([one], [other]) => (one < other ? -1 : 1));
+  return Buffer.from(`${JSON.stringify(Object.fromEntries(found), null, 1)}\n`);
+}
+
 /** The content of `dist`, by name. */
 async function built() {
   const assets = await bundledAssets();
   const modules = await bundledModules(assets.names);
+  const widget = await bundledWidget();
   const icon = fs.readFileSync(path.join(HERE, "icon.svg"));
   const hash = createHash("sha256").update(icon).digest("hex").slice(0, 8).toUpperCase();
   const iconName = `icon-${hash}.svg`;
@@ -119,8 +151,10 @@ async function built() {
   return new Map([
     ...assets.files,
     ...modules.files,
+    ...widget.files,
     [iconName, icon],
     ["index.html", Buffer.from(index)],
+    ["texts.json", texts()],
   ]);
 }
 

@@ -35,6 +35,7 @@ class ImagesJson(TypedDict):
 class ModelsJson(TypedDict):
     models: list[ModelJson]
     images: ImagesJson
+    max_message_chars: Annotated[int, Field(ge=1), says("The characters of one message.")]
 
 
 class Models(HTTPEndpoint):
@@ -62,5 +63,6 @@ class Models(HTTPEndpoint):
                 "max": limits.max_images,
                 "max_bytes": max(0, min(limits.max_image_bytes, room)),
             },
+            "max_message_chars": limits.max_message_chars,
         }
         return JSONResponse(models)

@@ -8,7 +8,7 @@ import asyncio
 import gzip
 import hashlib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from os import PathLike, stat_result
@@ -22,21 +22,30 @@ from starlette.types import Message, Receive, Scope, Send
 
 from turnstream.tools.components import Component
 
-POLICY = "; ".join(
-    (
-        "default-src 'none'",
-        "script-src 'self'",
-        "style-src 'self'",
-        "img-src 'self' data:",
-        "font-src 'self'",
-        "connect-src 'self'",
-        "base-uri 'none'",
-        "form-action 'none'",
-        "frame-ancestors 'none'",
-        "require-trusted-types-for 'script'",
-        "trusted-types lit-html dompurify",
-    )
+WIDGET = "widget.js"
+"""The script by which a page of another site shows ours in a frame."""
+_DIRECTIVES = (
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    "img-src 'self' data:",
+    "font-src 'self'",
+    "connect-src 'self'",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "require-trusted-types-for 'script'",
+    "trusted-types lit-html dompurify",
 )
+
+
+def policy(frame_ancestors: Sequence[str] = ()) -> str:
+    """The page's Content-Security-Policy. `frame_ancestors`: origins whose pages may show it in a
+    frame."""
+    ancestors = " ".join(frame_ancestors) or "'none'"
+    return "; ".join((*_DIRECTIVES, f"frame-ancestors {ancestors}"))
+
+
+POLICY = policy()
 HEADERS = {
     "Content-Security-Policy": POLICY,
     "X-Content-Type-Options": "nosniff",
@@ -65,22 +74,36 @@ MEDIA_TYPES = {
 is not served: the folder also holds what is for maintainers."""
 
 
-HASHED = re.compile(r"-[0-9A-Z]{8}\.(?:css|js|svg)(?:\.map)?$")
-"""A name with the hash of its content, as `static/build.mjs` gives it."""
+HASHED = re.compile(r"-[0-9A-Z]{8}\.(?:css|js|png|svg|webp|woff2)(?:\.map)?$")
+"""A name with the hash of its content, as `static/build.mjs` and the page's file give it."""
 
 
 class Page(StaticFiles):
     cache_control = ASK_AGAIN
 
-    def __init__(self, folder: Path, *, html: bool = True) -> None:
-        """`html`: the address of a folder is that of its index.html."""
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        html: bool = True,
+        made: Mapping[str, bytes] | None = None,
+        frame_ancestors: Sequence[str] = (),
+    ) -> None:
+        """`html`: the address of a folder is that of its index.html; `made`: files by name that
+        stand before those of the folder; `frame_ancestors`: see `policy`."""
         super().__init__(directory=folder, html=html)
+        files = (made or {}).items()
+        self.made = {name: (file, gzip.compress(file, mtime=0)) for name, file in files}
+        self.headers = {**HEADERS, "Content-Security-Policy": policy(frame_ancestors)}
+        self.is_embedded = bool(frame_ancestors)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         async def with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
-                headers.update(HEADERS)
+                headers.update(self.headers)
+                if self.is_embedded and scope["path"] == f"/{WIDGET}":
+                    headers["Cross-Origin-Resource-Policy"] = "cross-origin"
                 headers.setdefault("Cache-Control", self.cache_control)
             await send(message)
 
@@ -89,10 +112,13 @@ class Page(StaticFiles):
     async def get_response(self, path: str, scope: Scope) -> Response:
         """Raises HTTPException; 404 for an address without a file, whatever the method."""
         if scope["method"] not in ("GET", "HEAD"):
-            found = None
+            is_there = _name_of(path) in self.made
             with suppress(OSError, ValueError):  # a name that no file can have
                 _, found = await asyncio.to_thread(self.lookup_path, path)
-            raise HTTPException(405 if found else 404)
+                is_there = is_there or found is not None
+            raise HTTPException(405 if is_there else 404)
+        if (name := _name_of(path)) in self.made:
+            return self._made_response(name, Headers(scope=scope))
         return await super().get_response(path, scope)
 
     def lookup_path(self, path: str) -> tuple[str, stat_result | None]:
@@ -122,6 +148,23 @@ class Page(StaticFiles):
         if self.is_not_modified(response.headers, asked):
             return NotModifiedResponse(response.headers)
         return response
+
+    def _made_response(self, name: str, asked: Headers) -> Response:
+        (content, packed), kind = self.made[name], MEDIA_TYPES[Path(name).suffix]
+        headers = {"ETag": f'"{hashlib.sha256(content).hexdigest()[:12]}"'}
+        if HASHED.search(name):
+            headers["Cache-Control"] = KEEP
+        response = Response(content, 200, headers, kind)
+        if "gzip" in asked.get("accept-encoding", ""):
+            response = _compressed(response, packed)
+        if self.is_not_modified(response.headers, asked):
+            return NotModifiedResponse(response.headers)
+        return response
+
+
+def _name_of(path: str) -> str:
+    """The name of a file by its path; the folder's is that of its index.html."""
+    return "index.html" if path in ("", ".") else path
 
 
 def _compressed(plain: Response, body: bytes) -> Response:
@@ -182,6 +225,10 @@ def component_files(components: Iterable[Component]) -> Mapping[str, ComponentFi
     return {component.name: ComponentFiles(component) for component in components}
 
 
-def static_files(folder: Path) -> Page:
-    """The app for every address that is no endpoint."""
-    return Page(folder)
+def static_files(
+    folder: Path,
+    made: Mapping[str, bytes] | None = None,
+    frame_ancestors: Sequence[str] = (),
+) -> Page:
+    """The app for every address that is no endpoint. `made` and `frame_ancestors`: see `Page`."""
+    return Page(folder, made=made, frame_ancestors=frame_ancestors)

@@ -3,10 +3,11 @@
  */
 
 import { isOnItsWay, undecided } from "./approvals.js";
+import { t } from "./texts.js";
 import { placeOf } from "./thread-state.js";
 
 const MAX_DECISION_TRIES = 3;
-const DECIDED = { message: "Somebody else has decided on this call, or it waits no longer." };
+const DECIDED = { message: t("Somebody else has decided on this call, or it waits no longer.") };
 
 export class Answers {
   #thread;

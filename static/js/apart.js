@@ -3,8 +3,10 @@
 import { AsyncDirective, directive } from "../vendor/lit-html/async-directive.js";
 import { html, render } from "../vendor/lit-html/lit-html.js";
 import { icons } from "./icons.js";
+import { t } from "./texts.js";
 
-export const undrawn = () => html`<p class="muted">${icons.warning} This could not be drawn.</p>`;
+export const undrawn = () =>
+  html`<p class="muted">${icons.warning} ${t("This could not be drawn.")}</p>`;
 
 /** An element with what `view` gives. A template may fail only when it is rendered: an argument
  * that throws, say.

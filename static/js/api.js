@@ -1,6 +1,7 @@
 /** Calls to the server. A failed call throws a Problem; a network failure has status 0. */
 
 import { limitWords } from "./limits.js";
+import { t } from "./texts.js";
 
 export class Problem extends Error {
   /** @param {number | null} retryAfter  seconds, if the server has said so */
@@ -8,7 +9,7 @@ export class Problem extends Error {
     super(
       body.code === "limit_exceeded"
         ? limitWords(body, retryAfter)
-        : (body.detail ?? "The server answered in a way that this page does not know."),
+        : (body.detail ?? t("The server answered in a way that this page does not know.")),
     );
     this.status = status;
     this.code = body.code ?? "unknown";
@@ -24,14 +25,15 @@ export class Problem extends Error {
 
 const UNREACHABLE = {
   code: "unreachable",
-  detail: "The server cannot be reached. Check that it runs, then try again.",
+  detail: t("The server cannot be reached. Check that it runs, then try again."),
 };
 
 const NOT_KEPT = {
   code: "login_not_kept",
-  detail:
+  detail: t(
     "You were logged in, but the browser did not keep the cookie. " +
-    "Allow cookies for this site, then try again.",
+      "Allow cookies for this site, then try again.",
+  ),
 };
 
 /** @type {(problem: Problem, sentAt: number) => Promise<void>} */
@@ -60,6 +62,14 @@ export async function logIn(credential) {
     throw error.status === 401 ? new Problem(0, NOT_KEPT) : error;
   }
 }
+
+/**
+ * The address of a path of the server. The page may be served below a path of its own: what it asks
+ * for is below that too.
+ *
+ * @param {string} path  begins with "/"
+ */
+export const addressOf = (path) => new URL(path.slice(1), document.baseURI).href;
 
 const behind = (cursor) => (cursor ? `&cursor=${encodeURIComponent(cursor)}` : "");
 /** A page of the list, or of the archive. */
@@ -171,7 +181,12 @@ async function send(method, url, body, { headers = {}, signal } = {}) {
   const type = body === undefined ? {} : { "Content-Type": "application/json" };
   let response;
   try {
-    response = await fetch(url, { method, signal, ...sent, headers: { ...type, ...headers } });
+    response = await fetch(addressOf(url), {
+      method,
+      signal,
+      ...sent,
+      headers: { ...type, ...headers },
+    });
   } catch (error) {
     if (signal?.aborted) throw error;
     throw new Problem(0, UNREACHABLE);

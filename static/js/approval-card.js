@@ -14,12 +14,22 @@ import { field, readFields } from "./argument-fields.js";
 import { argsOf, argsOfText, changesOf, fieldsOf, isExact } from "./arguments.js";
 import { cut, inJson } from "./bounds.js";
 import { icons } from "./icons.js";
+import { t } from "./texts.js";
 import { toolCard } from "./tool-card.js";
 import { visible } from "./unseen.js";
 
 const MAX_WORDS = 300;
 
 const short = (text) => visible(cut(text, MAX_WORDS));
+
+const muted = (words) => html`<span class="muted">${words}</span>`;
+
+const askedBy = (name) => t("Asked by {name}", { name: short(name) });
+
+const MAY_HAVE_RUN = t(
+  "This call was approved before, and its run was cut off: it may have run. " +
+    "Check that before you approve it again.",
+);
 
 /**
  * @param {{toolName: string, args: Record<string, any>, argsText?: string, approval: {id,
@@ -56,15 +66,13 @@ function form(call, { tool, answer, asker, since, until, note }, onDecide) {
     >
       <fieldset class="interrupt-fields" ?disabled=${isShut}>
         <p class="interrupt-legend" id="${key}-title">
-          ${icons.shield} <span>Approve <code>${short(call.toolName)}</code>?</span>
+          ${icons.shield} <span>${t("Approve")} <code>${short(call.toolName)}</code>?</span>
           ${
             asker
-              ? html`<span class="muted"
-                  >Asked by ${short(asker)}${since ? `, ${since}` : nothing}</span
-                >`
+              ? html`<span class="muted">${askedBy(asker)}${since ? `, ${since}` : nothing}</span>`
               : nothing
           }
-          ${until ? html`<span class="muted">Until ${until}</span>` : nothing}
+          ${until ? muted(t("Until {time}", { time: until })) : nothing}
         </p>
         <div class="approval-about" id="${key}-about">
           ${tool?.description ? html`<p class="muted">${short(tool.description)}</p>` : nothing}
@@ -72,7 +80,11 @@ function form(call, { tool, answer, asker, since, until, note }, onDecide) {
         </div>
         ${
           tool === undefined
-            ? html`<div class="skeleton lines" role="img" aria-label="Loading the form"></div>`
+            ? html`<div
+                class="skeleton lines"
+                role="img"
+                aria-label=${t("Loading the form")}
+              ></div>`
             : guard([call.args, call.argsText, tool], () => argumentsView(call, tool, key))
         }
         ${reasonField} ${failure(answer)} ${bar(answer, decide, note)}
@@ -84,16 +96,13 @@ function form(call, { tool, answer, asker, since, until, note }, onDecide) {
 const mayHaveRun = html`
   <p class="notice warning">
     ${icons.warning}
-    <span>
-      This call was approved before, and its run was cut off: it may have run. Check that before you
-      approve it again.
-    </span>
+    <span>${MAY_HAVE_RUN}</span>
   </p>
 `;
 
 const reasonField = html`
   <label class="detail">
-    <span>Reason, if you decline (optional)</span>
+    <span>${t("Reason, if you decline (optional)")}</span>
     <input name="reason" autocomplete="off" maxlength="2000" />
   </label>
 `;
@@ -105,8 +114,8 @@ const failure = (answer) =>
 
 const bar = (answer, decide, note) => html`
   <div class="question-bar">
-    <button type="button" class="primary" @click=${decide(approval)}>Approve</button>
-    <button type="button" @click=${decide(refusal)}>Decline</button>
+    <button type="button" class="primary" @click=${decide(approval)}>${t("Approve")}</button>
+    <button type="button" @click=${decide(refusal)}>${t("Decline")}</button>
     ${
       isOnItsWay(answer)
         ? html`<span class="spinner" aria-hidden="true"></span
@@ -118,7 +127,7 @@ const bar = (answer, decide, note) => html`
   </div>
 `;
 
-const ON_ITS_WAY = { waiting: "Sent when the reply has ended", sending: "Sending" };
+const ON_ITS_WAY = { waiting: t("Sent when the reply has ended"), sending: t("Sending") };
 
 /** Of any characters, a name that an attribute can refer to. */
 const keyOf = (id) => `approval-${id.replace(/[^\w-]/g, (unit) => `.${unit.charCodeAt(0)}`)}`;
@@ -128,20 +137,24 @@ function argumentsView(call, tool, key) {
   if (!isExact(args)) return fixed(argsText ?? inJson(args));
   const fields = fieldsOf(tool?.parameters, args);
   if (!fields)
-    return field({ kind: "json", name: "Arguments, as JSON", text: visible(inJson(args)) }, 0, key);
+    return field(
+      { kind: "json", name: t("Arguments, as JSON"), text: visible(inJson(args)) },
+      0,
+      key,
+    );
   const rows = fields.map((item, index) => field(item, index, key));
   const count = fields.filter(({ given }) => given).length;
   return html`
     ${
       count
         ? html`<div class="fields">${rows.slice(0, count)}</div>`
-        : html`<p class="muted">No arguments</p>`
+        : html`<p class="muted">${t("No arguments")}</p>`
     }
     ${
       count < rows.length
         ? html`<details class="more-fields">
             <summary>
-              ${icons.chevron} Not given:
+              ${icons.chevron} ${t("Not given:")}
               ${short(
                 fields
                   .slice(count)
@@ -158,9 +171,9 @@ function argumentsView(call, tool, key) {
 
 /** Arguments that this page would not send as they came. */
 const fixed = (text) => html`
-  <pre class="interrupt-box" tabindex="0" role="region" aria-label="Arguments">
+  <pre class="interrupt-box" tabindex="0" role="region" aria-label=${t("Arguments")}>
 ${visible(cut(text))}</pre>
-  <p class="muted">The arguments hold a number that is too large to be changed here.</p>
+  <p class="muted">${t("The arguments hold a number that is too large to be changed here.")}</p>
 `;
 
 /** What the form says of an approval; null when something is wrong, which the form then says. */
@@ -196,14 +209,14 @@ export function decidedCall(part, answer) {
         <div>
           <p>
             <strong>${words}</strong>
-            ${by ? html`<span class="muted">by ${short(by)}</span>` : nothing}
+            ${by ? muted(t("by {name}", { name: short(by) })) : nothing}
           </p>
           ${reason ? html`<p class="decision-reason">${visible(reason)}</p>` : nothing}
           ${approval.args ? changes(part.args, approval.args) : nothing}
           ${
             isApproved === null && approval.mayHaveRun
               ? html`<p class="muted">
-                  It was approved before, and its run was cut off: it may have run.
+                  ${t("It was approved before, and its run was cut off: it may have run.")}
                 </p>`
               : nothing
           }
@@ -222,13 +235,13 @@ const changes = (before, after) => html`
           <span>${short(change.name)}</span>
           ${
             change.before === undefined
-              ? html`<span class="muted">added</span>`
+              ? html`<span class="muted">${t("added")}</span>`
               : html`<del>${short(change.before)}</del>`
           }
-          <span role="img" aria-label="is now">→</span>
+          <span role="img" aria-label=${t("is now")}>→</span>
           ${
             change.after === undefined
-              ? html`<span class="muted">left out</span>`
+              ? html`<span class="muted">${t("left out")}</span>`
               : html`<ins>${short(change.after)}</ins>`
           }
         </li>`,

@@ -3,9 +3,10 @@
 import { html, nothing } from "../vendor/lit-html/lit-html.js";
 import { repeat } from "../vendor/lit-html/directives/repeat.js";
 import { approvalCard } from "./approval-card.js";
-import { formatMoment, plural } from "./format.js";
+import { formatMoment } from "./format.js";
 import { icons } from "./icons.js";
 import { styled } from "./styles.js";
+import { plural, t } from "./texts.js";
 
 await styled("inspector");
 
@@ -20,16 +21,14 @@ export const approvalsView = (
   actions,
 ) => html`
   <header class="inspector-bar">
-    <h2>Approvals</h2>
+    <h2>${t("Approvals")}</h2>
     <span class="muted" role="status"
-      >${
-        loaded ? `${hasMore ? "More than " : ""}${plural(calls.length, "call")} waiting` : nothing
-      }</span
+      >${loaded ? waitingWords(calls.length, hasMore) : nothing}</span
     >
     <button
       type="button"
       class="icon-button"
-      aria-label="Close the approvals"
+      aria-label=${t("Close the approvals")}
       @click=${actions.onClose}
     >
       ${icons.cross}
@@ -39,7 +38,7 @@ export const approvalsView = (
     class="approvals-list"
     tabindex="0"
     role="region"
-    aria-label="Calls of others that wait for an approval"
+    aria-label=${t("Calls of others that wait for an approval")}
   >
     <div class="approvals-told" role="status">${told && !told.isError ? told.words : nothing}</div>
     ${
@@ -50,14 +49,14 @@ export const approvalsView = (
     ${
       failed
         ? html`<p class="muted">
-            The list could not be loaded.
-            <button type="button" class="link" @click=${actions.onReload}>Retry</button>
+            ${t("The list could not be loaded.")}
+            <button type="button" class="link" @click=${actions.onReload}>${t("Retry")}</button>
           </p>`
         : nothing
     }
     ${
       loaded && !calls.length && !hasMore && !failed
-        ? html`<p class="muted">No call of anybody else waits for your approval.</p>`
+        ? html`<p class="muted">${t("No call of anybody else waits for your approval.")}</p>`
         : nothing
     }
     ${repeat(
@@ -68,7 +67,7 @@ export const approvalsView = (
     ${
       hasMore
         ? html`<p class="muted">
-            <button type="button" class="link" @click=${actions.onMore}>Show more</button>
+            <button type="button" class="link" @click=${actions.onMore}>${t("Show more")}</button>
           </p>`
         : nothing
     }
@@ -87,3 +86,8 @@ function card(call, answers, tools, { onDecide }) {
   const approval = { id, mayHaveRun: call.may_have_run };
   return approvalCard({ toolName, args, approval }, about, (decision) => onDecide(call, decision));
 }
+
+const waitingWords = (count, hasMore) =>
+  hasMore
+    ? plural(count, "More than {count} call waiting", "More than {count} calls waiting")
+    : plural(count, "{count} call waiting", "{count} calls waiting");

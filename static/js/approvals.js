@@ -1,5 +1,7 @@
 /** Calls that wait, or waited, for an approval; and the decisions on them. Pure functions. */
 
+import { t } from "./texts.js";
+
 /**
  * The call waits for a decision. A decision that is on its way changes nothing: the call waits
  * until the server says that somebody has decided.
@@ -35,10 +37,9 @@ export const decisionsBut = (decisions, state) =>
 export function decisionOf({ approval, result }) {
   const { approved, by, reason, args } = approval;
   if (approved === undefined)
-    return { words: UNDECIDED[result?.error?.code] ?? "Not answered", isApproved: null };
-  const words = approved ? "Approved" : "Declined";
+    return { words: UNDECIDED[result?.error?.code] ?? t("Not answered"), isApproved: null };
   return {
-    words: args ? `${words} with changed arguments` : words,
+    words: !approved ? t("Declined") : args ? t("Approved with changed arguments") : t("Approved"),
     by,
     reason,
     isApproved: approved,
@@ -46,4 +47,4 @@ export function decisionOf({ approval, result }) {
 }
 
 /** By the code of the call's error. */
-const UNDECIDED = { approval_expired: "Nobody decided in time" };
+const UNDECIDED = { approval_expired: t("Nobody decided in time") };

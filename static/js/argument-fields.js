@@ -6,6 +6,7 @@
 import { html, nothing } from "../vendor/lit-html/lit-html.js";
 import { INPUT_TYPES, optionWords } from "./arguments.js";
 import { cut } from "./bounds.js";
+import { t } from "./texts.js";
 import { visible } from "./unseen.js";
 
 const MAX_WORDS = 300;
@@ -14,7 +15,7 @@ const LONG_CHARS = 50;
 const short = (text) => visible(cut(text, MAX_WORDS));
 
 /** The one field of an answer whose schema makes no fields. */
-export const AS_JSON = { kind: "json", name: "Your answer, as JSON", text: "{}" };
+export const AS_JSON = { kind: "json", name: t("Your answer, as JSON"), text: "{}" };
 
 export const field = (item, index, key) => html`
   <div
@@ -107,7 +108,7 @@ export function readFields(form, read) {
   const found = read(inputs.map(({ value }) => value));
   // What is typed in half has no value.
   const problems = inputs.map(({ validity }, index) =>
-    validity.badInput ? "Complete this value." : (found.problems?.[index] ?? ""),
+    validity.badInput ? t("Complete this value.") : (found.problems?.[index] ?? ""),
   );
   inputs.forEach((input, index) => {
     const problem = problems[index];

@@ -13,6 +13,7 @@
 
 import { inJson, levelsOf } from "./bounds.js";
 import { jsonOf } from "./interrupts.js";
+import { t } from "./texts.js";
 import { visible } from "./unseen.js";
 
 const MAX_FIELDS = 40;
@@ -176,7 +177,7 @@ function resolved(schema, root) {
 
 /** What an option is called. */
 export const optionWords = (value) =>
-  typeof value === "boolean" ? (value ? "Yes" : "No") : visible(String(value));
+  typeof value === "boolean" ? (value ? t("Yes") : t("No")) : visible(String(value));
 
 /**
  * What was typed, as arguments.
@@ -202,8 +203,8 @@ export function argsOf(fields, typed) {
 export function argsOfText(args, text, typed) {
   if (typed === text) return { args, isChanged: false };
   const value = jsonOf(typed);
-  if (value === undefined) return { problems: ["The arguments are not valid JSON."] };
-  if (!isObject(value)) return { problems: ["The arguments have to be a JSON object: {…}."] };
+  if (value === undefined) return { problems: [t("The arguments are not valid JSON.")] };
+  if (!isObject(value)) return { problems: [t("The arguments have to be a JSON object: {…}.")] };
   return { args: value, isChanged: !isSame(value, args) };
 }
 
@@ -214,7 +215,7 @@ function valueOf(field, typed) {
   if (typed === field.text) {
     return field.given || !field.isRequired
       ? { value: field.given?.value }
-      : { problem: "A value is needed." };
+      : { problem: t("A value is needed.") };
   }
   if (!typed.trim()) return emptied(field, typed);
   return READ[field.kind](field, typed);
@@ -225,14 +226,14 @@ function emptied({ kind, types, format, isRequired, isNullable }, typed) {
   if (!isRequired) return { value: undefined };
   if (isNullable) return { value: null };
   const mayBeEmpty = kind === "text" && types.includes("string") && !INPUT_TYPES.has(format);
-  return mayBeEmpty ? { value: typed } : { problem: "A value is needed." };
+  return mayBeEmpty ? { value: typed } : { problem: t("A value is needed.") };
 }
 
 const READ = {
   choice: ({ options }, typed) => ({ value: options[Number(typed)] }),
   json(_, typed) {
     const value = jsonOf(typed);
-    return value === undefined ? { problem: "This is not valid JSON." } : { value };
+    return value === undefined ? { problem: t("This is not valid JSON.") } : { value };
   },
   text({ types, given }, typed) {
     const isString = types.includes("string");
@@ -241,7 +242,9 @@ const READ = {
     const number = numberOf(typed, types.includes("number"));
     if (number !== null) return { value: number };
     if (isString) return { value: typed };
-    return { problem: types.includes("number") ? "Enter a number." : "Enter a whole number." };
+    return {
+      problem: types.includes("number") ? t("Enter a number.") : t("Enter a whole number."),
+    };
   },
 };
 

@@ -9,6 +9,7 @@ import { repeat } from "../vendor/lit-html/directives/repeat.js";
 import { icons } from "./icons.js";
 import { loaded } from "./notice.js";
 import { randomHex } from "./secure-context.js";
+import { t } from "./texts.js";
 
 const reader = () => import("./image-reader.js");
 const storage = () => import("./kept-images.js");
@@ -29,7 +30,7 @@ export class Attachments {
   #opening = new Set();
   #limits = { types: [], max: 0, max_bytes: 0 };
   /** Why none can be sent. */
-  #refusal = "Which images the server takes is not known yet. Try again in a moment.";
+  #refusal = t("Which images the server takes is not known yet. Try again in a moment.");
 
   /**
    * @param {HTMLFormElement} form  with the list, the button and its file input
@@ -81,7 +82,7 @@ export class Attachments {
    */
   #tell() {
     this.hint.textContent = this.#refusal ?? this.#words();
-    this.button.title = this.#refusal ?? `Attach images. ${this.#words()}`;
+    this.button.title = this.#refusal ?? `${t("Attach images.")} ${this.#words()}`;
   }
 
   get isEmpty() {
@@ -117,7 +118,7 @@ export class Attachments {
     this.#sent = [];
     this.#show([...here, ...this.#items]);
     if (here.length < images.length)
-      this.actions.onProblem("Images of a message were not kept. Attach them again.");
+      this.actions.onProblem(t("Images of a message were not kept. Attach them again."));
   }
 
   /** Another thread is open, with the images that were kept with its draft. */
@@ -140,7 +141,7 @@ export class Attachments {
     this.#show(items.filter(({ key, dataUrl }) => dataUrl || !opening.has(key)));
     this.actions.onChange();
     if (found.size < references.length)
-      this.actions.onProblem("Images of this draft were not kept. Attach them again.");
+      this.actions.onProblem(t("Images of this draft were not kept. Attach them again."));
   }
 
   /** Those that the browser still has. */
@@ -174,7 +175,7 @@ export class Attachments {
     if (this.#refusal) return this.actions.onProblem(this.#refusal);
     const room = this.#limits.max - this.#items.length;
     if (files.length > room)
-      this.actions.onProblem(`A message takes ${this.#limits.max} images at most.`);
+      this.actions.onProblem(t("A message takes {max} images at most.", { max: this.#limits.max }));
     const added = files
       .slice(0, Math.max(0, room))
       .map((file) => ({ key: randomHex(32), alt: file.name.slice(0, 200), file }));
@@ -192,9 +193,9 @@ export class Attachments {
         dataUrl.length,
       );
       if (size > this.#limits.max_bytes)
-        throw new Error(`“${file.name}” is too much. ${this.#words()}`);
+        throw new Error(`${t("“{file}” is too much.", { file: file.name })} ${this.#words()}`);
       this.#change(key, { dataUrl, file: undefined });
-      this.actions.onTold(`Attached ${file.name}`);
+      this.actions.onTold(t("Attached {file}", { file: file.name }));
     } catch (error) {
       this.#show(this.#items.filter((item) => item.key !== key));
       this.actions.onProblem(error.message);
@@ -205,8 +206,10 @@ export class Attachments {
   #words() {
     const { types, max, max_bytes: bytes } = this.#limits;
     const kinds = types.map((type) => type.replace("image/", "").toUpperCase()).join(", ");
-    const count = this.isEmpty ? `Up to ${max} images` : `${this.#items.length} of ${max} images`;
-    return `${count}: ${kinds}, ${sizeOf(bytes)} in all`;
+    const count = this.isEmpty
+      ? t("Up to {max} images", { max })
+      : t("{count} of {max} images", { count: this.#items.length, max });
+    return `${count}: ${kinds}, ${t("{size} in all", { size: sizeOf(bytes) })}`;
   }
 
   /** Text that comes along is what was meant: spreadsheets put a picture of it beside it. */
@@ -258,13 +261,13 @@ export class Attachments {
       ${
         dataUrl
           ? html`<img src=${dataUrl} alt="" />`
-          : html`<span class="skeleton" role="img" aria-label="Being read"></span>`
+          : html`<span class="skeleton" role="img" aria-label=${t("Being read")}></span>`
       }
       <input
         type="text"
         maxlength="1000"
-        aria-label="Description of image ${index + 1}"
-        placeholder="Describe it"
+        aria-label=${t("Description of image {number}", { number: index + 1 })}
+        placeholder=${t("Describe it")}
         .value=${live(alt)}
         @input=${describe}
         @keydown=${(event) => event.key === "Enter" && event.preventDefault()}
@@ -272,8 +275,8 @@ export class Attachments {
       <button
         type="button"
         class="icon-button"
-        aria-label="Remove image ${index + 1}"
-        title="Remove"
+        aria-label=${t("Remove image {number}", { number: index + 1 })}
+        title=${t("Remove")}
         @click=${() => this.#remove(key)}
       >
         ${icons.cross}
@@ -315,12 +318,14 @@ export const imagesView = (images) =>
             ? html`<button
                 type="button"
                 class="enlarge"
-                title=${alt ? `${alt}: enlarge` : "Enlarge"}
+                title=${alt ? t("{name}: enlarge", { name: alt }) : t("Enlarge")}
                 @click=${enlarge}
               >
-                <img class="sent-image" src=${image} alt=${alt || "Image"} />
+                <img class="sent-image" src=${image} alt=${alt || t("Image")} />
               </button>`
-            : html`<p class="no-image">Image: ${alt ? `${alt}, ` : ""}${image.slice(0, 200)}</p>`,
+            : html`<p class="no-image">
+                ${t("Image:")} ${alt ? `${alt}, ` : ""}${image.slice(0, 200)}
+              </p>`,
         )}
       </div>`
     : nothing;

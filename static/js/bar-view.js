@@ -4,17 +4,25 @@
 
 import { html, nothing } from "../vendor/lit-html/lit-html.js";
 import { icons } from "./icons.js";
+import { shows } from "./settings.js";
+import { t } from "./texts.js";
 import { currentTheme } from "./theme.js";
 
+const LOOKS = {
+  auto: t("Colours: auto"),
+  light: t("Colours: light"),
+  dark: t("Colours: dark"),
+};
 const THEMES = { auto: icons.auto, light: icons.sun, dark: icons.moon };
-const OFFLINE = "No key is set: a deterministic model answers. Set OPENAI_API_KEY and restart.";
+const OFFLINE = t("No key is set: a deterministic model answers. Set OPENAI_API_KEY and restart.");
 
 /**
  * @param {{graphs: import("./graphs.js").Graphs, graph, isNew, model, models:
  *   import("./models.js").Models, inspecting: boolean, approving: boolean, waiting: number | null,
  *   saved: boolean}} about `graph`: that of the thread; `isNew`: it can be chosen; `waiting`: calls
  *   of others, null for who may not decide on them; `saved`: the thread can be exported
- * @param {{onGraph, onModel, onTheme, onKeys, onInspect, onApprove, onExport, onPrint}} actions
+ * @param {{onGraph, onModel, onNew, onTheme, onKeys, onInspect, onApprove, onExport, onPrint}}
+ *   actions
  */
 export const barView = (
   { graphs, graph, isNew, model, models, inspecting, approving, waiting, saved },
@@ -29,12 +37,13 @@ export const barView = (
   }
   ${models.chosen === null ? badge(model) : choice(models, actions)}
   ${waiting === null ? nothing : approve(waiting, approving, actions)}
-  ${saved ? exporting(actions) : nothing}
+  ${saved ? exporting(actions) : nothing} ${shows("threads") ? nothing : newThread(actions)}
   <button
     type="button"
     class="icon-button"
-    aria-label="Colours: ${currentTheme()}"
-    title="Colours: ${currentTheme()}"
+    data-part="colours"
+    aria-label=${LOOKS[currentTheme()]}
+    title=${LOOKS[currentTheme()]}
     @click=${actions.onTheme}
   >
     ${THEMES[currentTheme()]}
@@ -42,8 +51,9 @@ export const barView = (
   <button
     type="button"
     class="icon-button keys-button"
-    aria-label="Keys"
-    title="Keys (Ctrl+/)"
+    data-part="keys"
+    aria-label=${t("Keys")}
+    title=${t("Keys (Ctrl+/)")}
     @click=${actions.onKeys}
   >
     ${icons.keyboard}
@@ -52,8 +62,9 @@ export const barView = (
     type="button"
     class="icon-button"
     id="inspect"
-    aria-label="Event inspector"
-    title="Event inspector"
+    data-part="inspector"
+    aria-label=${t("Event inspector")}
+    title=${t("Event inspector")}
     aria-pressed=${inspecting}
     @click=${actions.onInspect}
   >
@@ -66,8 +77,8 @@ const approve = (waiting, approving, { onApprove }) => html`
     type="button"
     class="icon-button"
     id="approve"
-    aria-label="Approvals${waiting ? `, ${waiting} waiting` : ""}"
-    title="Approvals"
+    aria-label=${waiting ? t("Approvals, {count} waiting", { count: waiting }) : t("Approvals")}
+    title=${t("Approvals")}
     aria-pressed=${approving}
     @click=${onApprove}
   >
@@ -76,12 +87,25 @@ const approve = (waiting, approving, { onApprove }) => html`
   </button>
 `;
 
+const newThread = ({ onNew }) => html`
+  <button
+    type="button"
+    class="icon-button"
+    aria-label=${t("New thread")}
+    title=${t("New thread")}
+    @click=${onNew}
+  >
+    ${icons.plus}
+  </button>
+`;
+
 const exporting = ({ onExport, onPrint }) => html`
   <button
     type="button"
     class="icon-button"
-    aria-label="Export thread"
-    title="Export thread"
+    data-part="export"
+    aria-label=${t("Export thread")}
+    title=${t("Export thread")}
     popovertarget="export"
   >
     ${icons.down}
@@ -91,12 +115,12 @@ const exporting = ({ onExport, onPrint }) => html`
     class="menu"
     popover
     role="group"
-    aria-label="Export thread"
+    aria-label=${t("Export thread")}
     @click=${({ currentTarget }) => currentTarget.hidePopover()}
   >
-    <button type="button" @click=${() => onExport("md")}>Markdown</button>
-    <button type="button" @click=${() => onExport("json")}>JSON</button>
-    <button type="button" @click=${onPrint}>Print</button>
+    <button type="button" @click=${() => onExport("md")}>${t("Markdown")}</button>
+    <button type="button" @click=${() => onExport("json")}>${t("JSON")}</button>
+    <button type="button" @click=${onPrint}>${t("Print")}</button>
   </div>
 `;
 
@@ -104,8 +128,9 @@ const graphChoice = ({ served }, chosen, { onGraph }) => html`
   <select
     id="graph"
     class="badge"
-    aria-label="Graph"
-    title="The graph of the new thread"
+    data-part="graph"
+    aria-label=${t("Graph")}
+    title=${t("The graph of the new thread")}
     @change=${({ target }) => onGraph(target.value)}
   >
     ${served.map(
@@ -115,8 +140,8 @@ const graphChoice = ({ served }, chosen, { onGraph }) => html`
 `;
 
 const graphBadge = ({ name }) => html`
-  <span class="badge" title="The graph of this thread"
-    ><span class="visually-hidden">Graph: </span>${name}</span
+  <span class="badge" data-part="graph" title=${t("The graph of this thread")}
+    ><span class="visually-hidden">${t("Graph:")} </span>${name}</span
   >
 `;
 
@@ -124,8 +149,9 @@ const choice = ({ names, chosen }, { onModel }) => html`
   <select
     id="model"
     class="badge"
-    aria-label="Model"
-    title="The model that answers next"
+    data-part="model"
+    aria-label=${t("Model")}
+    title=${t("The model that answers next")}
     @change=${({ target }) => onModel(target.value)}
   >
     ${names.map(
@@ -138,15 +164,20 @@ function badge(model) {
   // A graph with models of its own does not name them.
   if (!model?.model) return nothing;
   return model.offline
-    ? html`<span class="badge offline" title=${OFFLINE}>Offline model</span>`
-    : html`<span class="badge" title="The model in use">${model.model}</span>`;
+    ? html`<span class="badge offline" data-part="model" title=${OFFLINE}
+        >${t("Offline model")}</span
+      >`
+    : html`<span class="badge" data-part="model" title=${t("The model in use")}
+        >${model.model}</span
+      >`;
 }
 
 /** How the connection is, or what just went wrong. */
 export function noteView(run, failure) {
   if (run?.attempt) {
     return html`<p class="connection">
-      <span class="spinner" aria-hidden="true"></span>Reconnecting, attempt ${run.attempt}
+      <span class="spinner" aria-hidden="true"></span
+      >${t("Reconnecting, attempt {number}", { number: run.attempt })}
     </p>`;
   }
   return failure ? html`<p class="connection">${icons.warning}${failure}</p>` : nothing;

@@ -11,6 +11,7 @@ import { Lexer, Marked } from "../vendor/marked/marked.esm.js";
 import { legible, LIMITS } from "./bounds.js";
 import { highlighted, languageOf } from "./highlight.js";
 import { safeLink } from "./links.js";
+import { t } from "./texts.js";
 
 const ESCAPES = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;" };
 const escape = (text) => text.replace(/[&<>"']/g, (character) => ESCAPES[character]);
@@ -41,7 +42,7 @@ const details = {
     return token;
   },
   renderer({ summary, tokens }) {
-    const words = this.parser.parseInline(summary) || "Details";
+    const words = this.parser.parseInline(summary) || t("Details");
     return `<details><summary>${words}</summary>${this.parser.parse(tokens)}</details>`;
   },
 };
@@ -107,7 +108,7 @@ const marked = new Marked({
     },
     image({ href, text }) {
       const safe = safeLink(href);
-      const label = `Image: ${escape(text || "no description")}`;
+      const label = `${t("Image:")} ${escape(text || t("no description"))}`;
       return safe ? anchor(safe, label) : `<span class="no-image">${label}</span>`;
     },
     heading({ tokens, depth }) {

@@ -4,6 +4,8 @@
  * shown as plain text, or cut.
  */
 
+import { t } from "./texts.js";
+
 export const LIMITS = {
   /** Lists in lists, quotes in quotes, emphasis in emphasis. */
   nesting: 40,
@@ -78,6 +80,6 @@ export function inJson(value, indent = 2) {
   try {
     return JSON.stringify(value, null, indent && !isDeep(value) ? indent : 0);
   } catch {
-    return "Nested too deep to be shown";
+    return t("Nested too deep to be shown");
   }
 }

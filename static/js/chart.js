@@ -2,28 +2,29 @@
 
 import { AsyncDirective, directive } from "../vendor/lit-html/async-directive.js";
 import { html, nothing } from "../vendor/lit-html/lit-html.js";
-import { formatterOf, plural } from "./format.js";
+import { formatterOf } from "./format.js";
 import { csvButton } from "./csv.js";
 import { grid } from "./grid.js";
+import { plural, t } from "./texts.js";
 
 /** @typedef {{name: string, data: (number | null)[]}} Series */
 
 export const REDRAW_MS = 125;
-export const nameOf = (series, index) => series.name || `Series ${index + 1}`;
+export const nameOf = (series, index) => series.name || t("Series {number}", { number: index + 1 });
 
 /**
  * The figure around a drawing.
  *
- * @param {{kind, title, noun, head, keys, series, isStreaming, marksGaps?, named?}} chart  `keys`:
- *   what its values stand over; `marksGaps`: the drawing shows where a value is missing; `named`:
- *   what its colours stand for, where that is not the series
+ * @param {{kind, title, counted, head, keys, series, isStreaming, marksGaps?, named?}} chart
+ *   `keys`: what its values stand over; `counted`: so many of them, in words; `marksGaps`: the
+ *   drawing shows where a value is missing; `named`: what its colours stand for, if not the series
  * @param {Record<string, any>} drawing  of the element that it draws in
  */
 export function chartFrame(
-  { kind, title, noun, head, keys, series, isStreaming, marksGaps = false, named },
+  { kind, title, counted, head, keys, series, isStreaming, marksGaps = false, named },
   drawing,
 ) {
-  const summary = summaryOf(kind, title, keys.length, noun, series);
+  const summary = summaryOf(kind, title, counted(keys.length), series);
   const heads = [head, ...series.map(nameOf)];
   const rows = keys.map((key, i) => [key, ...series.map(({ data }) => data[i] ?? null)]);
   const isRight = heads.map((_, i) => i > 0);
@@ -38,15 +39,17 @@ export function chartFrame(
             ${colours.map(
               (words, i) => html`<li><span class="swatch s${(i % 8) + 1}"></span>${words}</li>`,
             )}
-            ${hasGaps ? html`<li><span class="swatch no-value"></span>No value</li>` : nothing}
+            ${hasGaps ? noValue() : nothing}
           </ul>`
         : nothing
     }
     <p class="visually-hidden">${summary}</p>
     <div class="component-bar">
       <details class="chart-data">
-        <summary class="quiet">Data</summary>
-        ${whenOpened(() => grid(`Data of ${title ?? kind}`, heads, rows, isRight))}
+        <summary class="quiet">${t("Data")}</summary>
+        ${whenOpened(() =>
+          grid(t("Data of {title}", { title: title ?? kind }), heads, rows, isRight),
+        )}
       </details>
       ${csvButton(title, () => [heads, ...rows], isStreaming)}
     </div>
@@ -83,24 +86,30 @@ const whenOpened = directive(
   },
 );
 
+const noValue = () => html`<li><span class="swatch no-value"></span>${t("No value")}</li>`;
+
 const gapsIn = (data) => data.filter((value) => value === null).length;
 
 /** "Line chart: Power. 24 points, 2 series. Plant A: 0 to 42, 1 without a value." */
-function summaryOf(kind, title, count, noun, series) {
+function summaryOf(kind, title, count, series) {
   const ranges = series.map(
     (item, i) => `${nameOf(item, i)}: ${rangeOf(item.data, nameOf(item, i))}.`,
   );
   const named = title ? `${kind}: ${title}.` : `${kind}.`;
-  return `${named} ${plural(count, noun)}, ${series.length} series. ${ranges.join(" ")}`;
+  const lines = plural(series.length, "{count} series", "{count} series");
+  return `${named} ${count}, ${lines}. ${ranges.join(" ")}`;
 }
 
 function rangeOf(data, name) {
   const numbers = data.filter((value) => value !== null);
-  if (!numbers.length) return "no values";
+  if (!numbers.length) return t("no values");
   const format = formatterOf(name, numbers);
   const gaps = gapsIn(data);
-  const range = `${format(Math.min(...numbers))} to ${format(Math.max(...numbers))}`;
-  return gaps ? `${range}, ${gaps} without a value` : range;
+  const range = t("{low} to {high}", {
+    low: format(Math.min(...numbers)),
+    high: format(Math.max(...numbers)),
+  });
+  return gaps ? t("{range}, {count} without a value", { range, count: gaps }) : range;
 }
 
 const isEqual = (one, other) => one.data.length > 0 && String(one.data) === String(other.data);
@@ -125,7 +134,9 @@ export const layersOf = (series) =>
 function keyOf(series, index) {
   const twin = series.findIndex((other, i) => i < index && isEqual(series[index], other));
   const name = nameOf(series[index], index);
-  return twin < 0 ? name : `${name} (equal to ${nameOf(series[twin], twin)})`;
+  return twin < 0
+    ? name
+    : t("{name} (equal to {other})", { name, other: nameOf(series[twin], twin) });
 }
 
 /** Round values that enclose both; at least two. @param {number} low @param {number} high */

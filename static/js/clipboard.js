@@ -1,6 +1,7 @@
 /** Copying, and handing out files. */
 
 import { copyText } from "./secure-context.js";
+import { t } from "./texts.js";
 
 /** Copy, and say so on the button for a moment. @param {string | Promise<string>} text */
 export async function copy(text, button) {
@@ -24,8 +25,12 @@ export const fileName = (title, ending) =>
 function mark(button, state, error) {
   if (!button) return;
   button.dataset.copy = state;
+  button.dataset.copyWords = state === "copied" ? t("Copied") : t("Not copied");
   button.dispatchEvent(new CustomEvent("copied", { bubbles: true, detail: { state, error } }));
-  setTimeout(() => delete button.dataset.copy, 1600);
+  setTimeout(() => {
+    delete button.dataset.copy;
+    delete button.dataset.copyWords;
+  }, 1600);
 }
 
 export function download(name, type, text) {

@@ -10,6 +10,7 @@ import { withDates } from "./dates.js";
 import { drawing } from "./drawing.js";
 import { isOfBrowser } from "./parts.js";
 import { partial, whole, withTitle } from "./props.js";
+import { t } from "./texts.js";
 
 /** @typedef {import("../components/index.js").Component} Component */
 /** @typedef {{component?: string, props?: Record<string, any>, note?: string}} Call */
@@ -192,7 +193,11 @@ function skeleton(name, { properties = {} }, props) {
   return html`
     <figure class="component ${name}" aria-busy="true">
       ${heading(props?.title)}
-      <div class="skeleton ${hasList ? "list" : "lines"}" role="img" aria-label="Being drawn"></div>
+      <div
+        class="skeleton ${hasList ? "list" : "lines"}"
+        role="img"
+        aria-label=${t("Being drawn")}
+      ></div>
     </figure>
   `;
 }

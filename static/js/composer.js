@@ -4,12 +4,28 @@ import { Attachments } from "./attachments.js";
 import { fitHeight } from "./field-height.js";
 import { paragraphs } from "./format.js";
 import { enterHint, isComposing, sends } from "./keys.js";
+import { plural, t } from "./texts.js";
+
+/** Characters that are left when the page begins to count them. */
+const SOON_FULL = 1000;
+
+/** Characters that a text may still have. The server counts code points, and a text has no more of
+ * those than units.
+ *
+ * @param {string} text @param {number} max
+ */
+const roomIn = (text, max) =>
+  text.length + SOON_FULL < max ? Infinity : max - [...text.trim()].length;
 
 export class Composer {
   #field;
   #button;
   #queue;
   #busy = false;
+  #room;
+  #maxChars = Infinity;
+  /** The message has more characters than it may have. */
+  #isTooLong = false;
   /** Sent, and not taken yet: still to be kept. */
   #sent = "";
 
@@ -27,6 +43,7 @@ export class Composer {
     this.#field = form.querySelector("textarea");
     this.#button = form.querySelector("button[type=submit]");
     this.#queue = form.querySelector("#queue");
+    this.#room = form.querySelector(".room");
     this.actions = actions;
     form.addEventListener("submit", (event) => {
       event.preventDefault();
@@ -61,6 +78,12 @@ export class Composer {
     this.#keep();
   }
 
+  /** @param {number} chars  that a message may have */
+  limit(chars) {
+    this.#maxChars = chars;
+    this.#changed();
+  }
+
   focus() {
     this.#field.focus({ preventScroll: true });
   }
@@ -86,9 +109,9 @@ export class Composer {
   show(busy, stopping) {
     if (busy === this.#busy && stopping === this.#button.classList.contains("stopping")) return;
     this.#busy = busy;
-    const label = busy ? "Stop" : "Send";
+    const label = busy ? t("Stop") : t("Send");
     this.#button.ariaLabel = label;
-    this.#button.title = busy ? "Stop (Escape)" : "Send (Enter)";
+    this.#button.title = busy ? t("Stop (Escape)") : t("Send (Enter)");
     this.#button.classList.toggle("stop", busy);
     this.#button.classList.toggle("stopping", stopping);
     this.#changed();
@@ -97,7 +120,7 @@ export class Composer {
   /** @param {{stops?: boolean}} [how]  it stops the live run, rather than wait for its end */
   #send(how) {
     const text = this.#field.value.trim();
-    if (this.isEmpty || this.attachments.isReading) return;
+    if (this.isEmpty || this.#isTooLong || this.attachments.isReading) return;
     this.#sent = paragraphs(this.#sent, text);
     this.#field.value = "";
     const images = this.attachments.take();
@@ -122,7 +145,24 @@ export class Composer {
 
   #changed() {
     fitHeight(this.#field, 0.4);
-    this.#button.disabled = !this.#busy && (this.isEmpty || this.attachments.isReading);
-    this.#queue.hidden = !this.#busy || this.isEmpty;
+    this.#count();
+    const cannotSend = this.isEmpty || this.#isTooLong || this.attachments.isReading;
+    this.#button.disabled = !this.#busy && cannotSend;
+    this.#queue.hidden = !this.#busy || this.isEmpty || this.#isTooLong;
+  }
+
+  /** Say how much room is left, when little is. */
+  #count() {
+    const left = roomIn(this.#field.value, this.#maxChars);
+    const isTooLong = left < 0;
+    this.#room.hidden = left > SOON_FULL;
+    this.#room.classList.toggle("over", isTooLong);
+    this.#room.textContent = isTooLong
+      ? plural(-left, "{count} character too many", "{count} characters too many")
+      : plural(left, "{count} character left", "{count} characters left");
+    if (isTooLong && !this.#isTooLong)
+      this.actions.onTold(t("The message is too long: shorten it to send it."));
+    this.#isTooLong = isTooLong;
+    this.#field.ariaInvalid = String(isTooLong);
   }
 }

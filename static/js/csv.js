@@ -3,6 +3,7 @@
 import { html } from "../vendor/lit-html/lit-html.js";
 import { download, fileName } from "./clipboard.js";
 import { icons } from "./icons.js";
+import { t } from "./texts.js";
 
 export function toCsv(rows) {
   return rows.map((row) => row.map(cell).join(",")).join("\r\n");
@@ -22,6 +23,6 @@ export const csvButton = (title, rows, disabled) => html`
     ?disabled=${disabled}
     @click=${() => download(fileName(title, "csv"), "text/csv", toCsv(rows()))}
   >
-    ${icons.down} CSV
+    ${icons.down} ${t("CSV")}
   </button>
 `;

@@ -1,13 +1,16 @@
 /** The days of a list, in the time zone of whoever reads it. */
 
-const month = new Intl.DateTimeFormat("en", { month: "long", year: "numeric" });
-const date = new Intl.DateTimeFormat("en", { month: "short", day: "numeric" });
-const dateOfYear = new Intl.DateTimeFormat("en", {
+import { HOURS, LOCALE } from "./settings.js";
+import { t } from "./texts.js";
+
+const month = new Intl.DateTimeFormat(LOCALE, { month: "long", year: "numeric" });
+const date = new Intl.DateTimeFormat(LOCALE, { month: "short", day: "numeric" });
+const dateOfYear = new Intl.DateTimeFormat(LOCALE, {
   month: "short",
   day: "numeric",
   year: "numeric",
 });
-const clock = new Intl.DateTimeFormat("en", { timeStyle: "short", hourCycle: "h23" });
+const clock = new Intl.DateTimeFormat(LOCALE, { timeStyle: "short", hourCycle: HOURS });
 
 /** Midnight, so many days before a moment: a day may have 23 or 25 hours. */
 const midnight = (now, days) => new Date(now.getFullYear(), now.getMonth(), now.getDate() - days);
@@ -19,10 +22,10 @@ const midnight = (now, days) => new Date(now.getFullYear(), now.getMonth(), now.
  */
 export function dayOf(instant, now = new Date()) {
   const at = new Date(instant);
-  if (at >= midnight(now, 0)) return "Today";
-  if (at >= midnight(now, 1)) return "Yesterday";
-  if (at >= midnight(now, 7)) return "Previous 7 days";
-  if (at >= midnight(now, 30)) return "Previous 30 days";
+  if (at >= midnight(now, 0)) return t("Today");
+  if (at >= midnight(now, 1)) return t("Yesterday");
+  if (at >= midnight(now, 7)) return t("Previous 7 days");
+  if (at >= midnight(now, 30)) return t("Previous 30 days");
   return month.format(at);
 }
 
@@ -40,6 +43,6 @@ export function shortMoment(instant, now = new Date()) {
  */
 export function byDay(threads, now = new Date()) {
   const headingOf = ({ pinned, archived, updated_at: at }) =>
-    pinned && !archived ? "Pinned" : dayOf(at, now);
+    pinned && !archived ? t("Pinned") : dayOf(at, now);
   return [...Map.groupBy(threads, headingOf)];
 }

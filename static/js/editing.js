@@ -2,11 +2,12 @@
 
 import { textOf } from "./parts.js";
 import { sentenceOf } from "./sentences.js";
+import { t } from "./texts.js";
 
-export const BUSY = "A reply is being written. Stop it, or wait for its end.";
-const OPEN = "Another message is being edited. Send it or cancel it first.";
-const MOVED = "What you had typed in another message is in the field.";
-const GONE = "The message that you edit is gone. What you have typed is in the field.";
+export const BUSY = t("A reply is being written. Stop it, or wait for its end.");
+const OPEN = t("Another message is being edited. Send it or cancel it first.");
+const MOVED = t("What you had typed in another message is in the field.");
+const GONE = t("The message that you edit is gone. What you have typed is in the field.");
 
 export class Editing {
   /** `{id, text, version, isQueued, error?}`; null: none is. */

@@ -4,6 +4,7 @@ import { html, nothing, svg } from "../vendor/lit-html/lit-html.js";
 import { json } from "./api.js";
 import { icon } from "./icons.js";
 import { styled } from "./styles.js";
+import { t } from "./texts.js";
 
 const NONE = Object.freeze({ value: "none", reason: "", asks: false });
 const UP = svg`<path
@@ -13,8 +14,8 @@ const DOWN = svg`<path
   d="M3.5 11h3V3.5h-3zM6.5 10.5 9.8 17c1.3 0 2-.9 1.8-2.2L11.1 12h4.4c1 0 1.6-.9 1.4-1.8
     l-1.3-5.4c-.2-.8-.8-1.3-1.6-1.3H6.5" />`;
 const THUMBS = [
-  ["up", "Good reply", icon(UP)],
-  ["down", "Bad reply", icon(DOWN)],
+  ["up", t("Good reply"), icon(UP)],
+  ["down", t("Bad reply"), icon(DOWN)],
 ];
 /** A thumb that was just given: its reason is asked for. */
 const asking = (value) => ({ value, reason: "", asks: true });
@@ -79,13 +80,13 @@ export class Feedback {
     return html`<form class="reason" @submit=${submit}>
       <input
         name="reason"
-        aria-label="Reason"
-        placeholder="Why? (optional)"
+        aria-label=${t("Reason")}
+        placeholder=${t("Why? (optional)")}
         maxlength=${MAX_REASON_CHARS}
         .value=${reason}
         autocomplete="off"
       />
-      <button type="submit">Send</button>
+      <button type="submit">${t("Send")}</button>
     </form>`;
   }
 
@@ -119,7 +120,8 @@ export class Feedback {
         value: entry.value,
         reason: entry.reason,
       });
-      this.#status.textContent = entry.value === "none" ? "Feedback taken back" : "Feedback sent";
+      this.#status.textContent =
+        entry.value === "none" ? t("Feedback taken back") : t("Feedback sent");
     } catch (problem) {
       if (this.#threadId === threadId) this.#set(id, before);
       this.#notice.say(problem.message);

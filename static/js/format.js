@@ -1,23 +1,34 @@
 /** Numbers, times and values as a person reads them. */
 
-const number = new Intl.NumberFormat("en", { maximumFractionDigits: 6 });
-const compact = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
-const day = new Intl.DateTimeFormat("en", { dateStyle: "medium", timeZone: "UTC" });
+import { HOURS, LOCALE, settings } from "./settings.js";
+import { t } from "./texts.js";
 
-const moment = new Intl.DateTimeFormat("en", {
+const number = new Intl.NumberFormat(LOCALE, { maximumFractionDigits: 6 });
+const compact = new Intl.NumberFormat(LOCALE, { notation: "compact", maximumFractionDigits: 1 });
+const day = new Intl.DateTimeFormat(LOCALE, { dateStyle: "medium", timeZone: "UTC" });
+
+const moment = new Intl.DateTimeFormat(LOCALE, {
   dateStyle: "medium",
   timeStyle: "short",
-  hourCycle: "h23",
+  hourCycle: HOURS,
 });
-const clock = new Intl.DateTimeFormat("en", { timeStyle: "short", hourCycle: "h23" });
+const clock = new Intl.DateTimeFormat(LOCALE, { timeStyle: "short", hourCycle: HOURS });
+
+const tenths = new Intl.NumberFormat(LOCALE, {
+  minimumFractionDigits: 1,
+  maximumFractionDigits: 1,
+});
 
 export const formatNumber = (value) => number.format(value);
 export const formatCompact = (value) => compact.format(value);
 
 export function formatMs(ms) {
-  if (ms < 1000) return `${Math.round(ms)} ms`;
-  if (ms < 60_000) return `${(ms / 1000).toFixed(1)} s`;
-  return `${Math.floor(ms / 60_000)} min ${Math.round((ms % 60_000) / 1000)} s`;
+  if (ms < 1000) return t("{count} ms", { count: Math.round(ms) });
+  if (ms < 60_000) return t("{count} s", { count: tenths.format(ms / 1000) });
+  return t("{minutes} min {seconds} s", {
+    minutes: Math.floor(ms / 60_000),
+    seconds: Math.round((ms % 60_000) / 1000),
+  });
 }
 
 /** A cell: numbers with separators, nothing as a dash. */
@@ -53,7 +64,7 @@ const ISO = /^\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?)?$/;
 /** A plain date, or a date and a time without a zone. */
 export const isDate = (value) => typeof value === "string" && ISO.test(value);
 
-const dayShort = new Intl.DateTimeFormat("en-GB", {
+const dayShort = new Intl.DateTimeFormat(settings.locale ?? "en-GB", {
   day: "numeric",
   month: "short",
   timeZone: "UTC",
@@ -89,12 +100,12 @@ export function formatMoment(instant, now = new Date()) {
   return (date.toDateString() === now.toDateString() ? clock : moment).format(date);
 }
 
-const second = new Intl.DateTimeFormat("en", {
+const second = new Intl.DateTimeFormat(LOCALE, {
   dateStyle: "medium",
   timeStyle: "medium",
-  hourCycle: "h23",
+  hourCycle: HOURS,
 });
-const clockSecond = new Intl.DateTimeFormat("en", { timeStyle: "medium", hourCycle: "h23" });
+const clockSecond = new Intl.DateTimeFormat(LOCALE, { timeStyle: "medium", hourCycle: HOURS });
 
 /** The same to the second. */
 export function formatInstant(instant, now = new Date()) {
@@ -104,5 +115,3 @@ export function formatInstant(instant, now = new Date()) {
 
 /** Texts behind each other, without those that are empty. */
 export const paragraphs = (...texts) => texts.filter((text) => text.trim()).join("\n\n");
-
-export const plural = (count, noun) => `${formatNumber(count)} ${noun}${count === 1 ? "" : "s"}`;

@@ -6,6 +6,7 @@ import { apart } from "./apart.js";
 import { componentText } from "./component-text.js";
 import { cut, inJson } from "./bounds.js";
 import { linked } from "./styles.js";
+import { t } from "./texts.js";
 import { visible } from "./unseen.js";
 
 /** @typedef {import("../components/index.js").Component} Component */
@@ -29,9 +30,9 @@ export async function load(name) {
   const { draw, text, style, schema, actions } = found;
   /** @type {[any, {text?: Component["text"]}, unknown]} */
   const [drawing, words] = await Promise.all([
-    import(draw),
-    text ? import(text).catch(unread) : {},
-    style && linked(style),
+    import(api.addressOf(draw)),
+    text ? import(api.addressOf(text)).catch(unread) : {},
+    style && linked(api.addressOf(style)),
   ]);
   return {
     schema,
@@ -118,12 +119,14 @@ async function act(event, { tool, label, arguments: taken }, props) {
   status.textContent = `${label} …`;
   try {
     await api.callTool(tool, filled(taken, props));
-    status.textContent = `${label}: done`;
+    status.textContent = t("{action}: done", { action: label });
   } catch (error) {
     const { status: code, message } = /** @type {api.Problem} */ (error);
     // Without an answer it may have been done: not once more, unless the page is loaded again.
     const isLost = code === 0;
-    status.textContent = isLost ? `${label}: no answer came; it may have been done.` : message;
+    status.textContent = isLost
+      ? t("{action}: no answer came; it may have been done.", { action: label })
+      : message;
     button.disabled = isLost;
   }
 }

@@ -3,6 +3,7 @@
 import { html, nothing } from "../vendor/lit-html/lit-html.js";
 import { withDates } from "./dates.js";
 import { formatterOf, isDate } from "./format.js";
+import { t } from "./texts.js";
 
 /** How the cells of each column are written.
  *
@@ -25,7 +26,7 @@ export const formatsOf = (heads, rows) =>
 export function grid(name, heads, rows, isRight, sorting) {
   const formats = sorting?.formats ?? formatsOf(heads, rows);
   return html`
-    <div class="scroller" tabindex="0" role="region" aria-label=${name}>
+    <div class="scroller" tabindex="0" role="group" aria-label=${name}>
       <table>
         <thead>
           <tr>
@@ -61,7 +62,7 @@ const mark = (isDown) => html`<span aria-hidden="true">${isDown ? "↓" : "↑"}
 
 function cell(value, isRight, format) {
   const look = [isRight && "right", isDate(value) && "iso"].filter(Boolean).join(" ");
-  const title = value === null ? "No value" : nothing;
+  const title = value === null ? t("No value") : nothing;
   const words = typeof value === "string" ? withDates(value) : format(value);
   return html`<td class=${look} title=${title}>${words}</td>`;
 }

@@ -3,6 +3,8 @@
  * right way up, and without what a camera writes beside the picture (such as where it was taken).
  */
 
+import { t } from "./texts.js";
+
 const MAX_SIDE = 1568;
 const MAX_FILE_BYTES = 50_000_000;
 const MAX_ANIMATION_BYTES = 1_000_000;
@@ -27,14 +29,25 @@ const MARKS = [
 export async function readImage(file, types) {
   const type = await kindOf(file);
   if (!types.includes(type))
-    throw new Error(`“${file.name}” is not an image that can be sent: ${listed(types)}.`);
+    throw new Error(
+      t("“{file}” is not an image that can be sent: {types}.", {
+        file: file.name,
+        types: listed(types),
+      }),
+    );
   if (file.size > MAX_FILE_BYTES)
-    throw new Error(`“${file.name}” is too large: ${megabytes(MAX_FILE_BYTES)} at most.`);
+    throw new Error(
+      t("“{file}” is too large: {size} at most.", {
+        file: file.name,
+        size: megabytes(MAX_FILE_BYTES),
+      }),
+    );
   let bitmap;
   try {
     bitmap = await createImageBitmap(file, { imageOrientation: "from-image" });
   } catch {
-    throw new Error(`“${file.name}” cannot be read: it is broken, or too large.`);
+    const words = t("“{file}” cannot be read: it is broken, or too large.", { file: file.name });
+    throw new Error(words);
   }
   try {
     const scale = Math.min(1, MAX_SIDE / Math.max(bitmap.width, bitmap.height));
@@ -72,7 +85,7 @@ async function drawn(bitmap, scale, type) {
 const encoded = (canvas, type) =>
   new Promise((resolve, reject) => {
     canvas.toBlob(
-      (blob) => (blob ? resolve(blob) : reject(new Error("The image cannot be made smaller."))),
+      (blob) => (blob ? resolve(blob) : reject(new Error(t("The image cannot be made smaller.")))),
       type,
       QUALITY,
     );
@@ -82,7 +95,7 @@ const dataUrlOf = (blob) =>
   new Promise((resolve, reject) => {
     const reader = new FileReader();
     reader.addEventListener("load", () => resolve(reader.result));
-    reader.addEventListener("error", () => reject(new Error("The image cannot be read.")));
+    reader.addEventListener("error", () => reject(new Error(t("The image cannot be read."))));
     reader.readAsDataURL(blob);
   });
 

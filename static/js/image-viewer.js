@@ -1,17 +1,19 @@
 /** An image in full size, over the page. */
 
+import { t } from "./texts.js";
+
 let dialog;
 
 function made() {
   const box = document.createElement("dialog");
   box.className = "viewer";
-  box.setAttribute("aria-label", "Image");
+  box.setAttribute("aria-label", t("Image"));
   const picture = document.createElement("img");
   const caption = document.createElement("p");
   const close = document.createElement("button");
   close.type = "button";
   close.className = "quiet";
-  close.textContent = "Close";
+  close.textContent = t("Close");
   box.append(picture, caption, close);
   box.addEventListener("click", () => box.close());
   box.addEventListener("close", () => picture.removeAttribute("src"));

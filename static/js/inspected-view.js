@@ -3,28 +3,37 @@
 import { html, nothing } from "../vendor/lit-html/lit-html.js";
 import { inJson } from "./bounds.js";
 import { code } from "./markdown.js";
+import { t } from "./texts.js";
 
 /** @param {{problem?: string, found?: Record<string, any>}} inspected  empty while it is loaded */
 export function inspectedView({ problem, found }) {
   if (problem) return html`<p class="muted">${problem}</p>`;
-  if (!found) return html`<p class="muted">Loading…</p>`;
+  if (!found) return html`<p class="muted">${t("Loading…")}</p>`;
   const { graph, drawing, state, checkpoints, calls } = found;
   return html`
-    ${section(`Graph ${graph}, in Mermaid's language`, text(drawing), true)}
-    ${state ? section("State", json(state)) : nothing}
+    ${section(t("Graph {name}, in Mermaid's language", { name: graph }), text(drawing), true)}
+    ${state ? section(t("State"), json(state)) : nothing}
     ${
       checkpoints
-        ? section(`Checkpoints, the newest first (${checkpoints.length})`, json(checkpoints))
+        ? section(
+            t("Checkpoints, the newest first ({count})", { count: checkpoints.length }),
+            json(checkpoints),
+          )
         : nothing
     }
-    ${calls?.length === 0 ? html`<p class="muted">No model was called yet.</p>` : nothing}
+    ${calls?.length === 0 ? html`<p class="muted">${t("No model was called yet.")}</p>` : nothing}
     ${(calls ?? []).map(modelCall)}
   `;
 }
 
 /** @param {Record<string, any>} call @param {number} index */
 const modelCall = ({ node, model, ms, request, response, error }, index) => {
-  const named = [`Model call ${index + 1}`, node, model, ms === undefined ? "" : `${ms} ms`];
+  const named = [
+    t("Model call {number}", { number: index + 1 }),
+    node,
+    model,
+    ms === undefined ? "" : t("{count} ms", { count: ms }),
+  ];
   const told = { request, ...(error ? { error } : { response }) };
   return section(named.filter(Boolean).join(" · "), json(told));
 };
@@ -38,13 +47,14 @@ const section = (title, content, open = false) => html`
 `;
 
 /** @param {string} words */
-const text = (words) => html`<pre tabindex="0" role="region" aria-label="Text">${words}</pre>`;
+const text = (words) =>
+  html`<pre tabindex="0" role="region" aria-label=${t("Text")}>${words}</pre>`;
 
 /** @param {unknown} value */
 const json = (value) => html`
   <pre
     tabindex="0"
     role="region"
-    aria-label="JSON"
+    aria-label=${t("JSON")}
   ><code ${code(inJson(value), "json")}></code></pre>
 `;

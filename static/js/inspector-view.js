@@ -3,11 +3,12 @@
 import { html, nothing } from "../vendor/lit-html/lit-html.js";
 import { repeat } from "../vendor/lit-html/directives/repeat.js";
 import { inJson, legible } from "./bounds.js";
-import { formatNumber, plural } from "./format.js";
+import { formatNumber } from "./format.js";
 import { icons } from "./icons.js";
 import { inspectedView } from "./inspected-view.js";
 import { code } from "./markdown.js";
 import { styled } from "./styles.js";
+import { plural, t } from "./texts.js";
 
 await styled("inspector");
 
@@ -37,7 +38,12 @@ export function inspectorView(inspector, about, actions) {
     ${bar(inspector, actions)} ${development ? views(inspected, actions) : nothing}
     ${
       inspected
-        ? html`<div class="inspector-list" tabindex="0" role="region" aria-label="Graph and thread">
+        ? html`<div
+            class="inspector-list"
+            tabindex="0"
+            role="region"
+            aria-label=${t("Graph and thread")}
+          >
             ${inspectedView(inspected)}
           </div>`
         : events(inspector, about, actions)
@@ -47,14 +53,15 @@ export function inspectorView(inspector, about, actions) {
 
 const bar = (inspector, actions) => html`
   <header class="inspector-bar">
-    <h2>Events</h2>
+    <h2>${t("Events")}</h2>
     <span class="muted"
-      >${plural(inspector.entries.length, "event")}, ${formatNumber(inspector.bytes)} B</span
+      >${plural(inspector.entries.length, "{count} event", "{count} events")},
+      ${formatNumber(inspector.bytes)} B</span
     >
     <button
       type="button"
       class="icon-button"
-      aria-label="Close the inspector"
+      aria-label=${t("Close the inspector")}
       @click=${actions.onClose}
     >
       ${icons.cross}
@@ -65,7 +72,7 @@ const bar = (inspector, actions) => html`
 const views = (inspected, { onEvents, onInspect }) => html`
   <div class="inspector-tools">
     <button type="button" class="quiet" aria-pressed=${String(!inspected)} @click=${onEvents}>
-      Events
+      ${t("Events")}
     </button>
     <button
       type="button"
@@ -73,7 +80,7 @@ const views = (inspected, { onEvents, onInspect }) => html`
       aria-pressed=${String(Boolean(inspected))}
       @click=${onInspect}
     >
-      Graph and thread
+      ${t("Graph and thread")}
     </button>
   </div>
 `;
@@ -86,30 +93,26 @@ function events(inspector, { filter, opened }, actions) {
   return html`
     <div class="inspector-tools">
       <label>
-        <span class="visually-hidden">Show</span>
+        <span class="visually-hidden">${t("Show")}</span>
         <select @change=${(event) => actions.onFilter(event.currentTarget.value)}>
-          <option value="" ?selected=${!filter}>All chunks</option>
+          <option value="" ?selected=${!filter}>${t("All chunks")}</option>
           <option value="!text-delta" ?selected=${filter === "!text-delta"}>
-            All but text-delta
+            ${t("All but text-delta")}
           </option>
           ${TYPES.map(
             (type) => html`<option value=${type} ?selected=${filter === type}>${type}</option>`,
           )}
         </select>
       </label>
-      <button type="button" class="quiet" @click=${actions.onClear}>Clear</button>
+      <button type="button" class="quiet" @click=${actions.onClear}>${t("Clear")}</button>
     </div>
-    <div class="inspector-list" tabindex="0" role="region" aria-label="Events of the stream">
+    <div class="inspector-list" tabindex="0" role="region" aria-label=${t("Events of the stream")}>
       ${
         inspector.entries.length
           ? nothing
-          : html`<p class="muted">Send a message to see its events come in.</p>`
+          : html`<p class="muted">${t("Send a message to see its events come in.")}</p>`
       }
-      ${
-        fitting.length > SHOWN
-          ? html`<p class="muted">The last ${SHOWN} of ${formatNumber(fitting.length)}.</p>`
-          : nothing
-      }
+      ${fitting.length > SHOWN ? html`<p class="muted">${lastOf(fitting.length)}</p>` : nothing}
       <ol>
         ${repeat(
           shown,
@@ -145,7 +148,7 @@ const row = (entry, isOpen, actions) => html`
             <pre
               tabindex="0"
               role="region"
-              aria-label="JSON"
+              aria-label=${t("JSON")}
             ><code ${code(pretty(entry.data), "json")}></code></pre>`
         : nothing
     }
@@ -169,3 +172,6 @@ function pretty(data) {
     return data;
   }
 }
+
+const lastOf = (count) =>
+  t("The last {shown} of {count}.", { shown: SHOWN, count: formatNumber(count) });

@@ -14,6 +14,7 @@ import { icons } from "./icons.js";
 import { decisionOf, jsonKind, jsonOf, requestOf, reviewAnswer } from "./interrupts.js";
 import { sends } from "./keys.js";
 import { speakerOf } from "./steps.js";
+import { plural, t } from "./texts.js";
 import { visible } from "./unseen.js";
 
 /** A longer prompt scrolls in a box of its own. */
@@ -29,7 +30,7 @@ export function interruptsView({ interrupts, resuming, run }, { onAnswerInterrup
   const failed = resuming?.error && interrupts.find(({ id }) => resuming.values.has(id));
   const isSending = (id) => Boolean(resuming && !resuming.error && resuming.values.has(id));
   return html`
-    <section class="interrupts" aria-label="Waiting for your answer">
+    <section class="interrupts" aria-label=${t("Waiting for your answer")}>
       ${repeat(
         interrupts,
         ({ key }) => key,
@@ -53,8 +54,8 @@ export function interruptsView({ interrupts, resuming, run }, { onAnswerInterrup
 }
 
 const NOTE = {
-  one: "Instead of an answer you can write a new message. This is then discarded.",
-  many: "Instead of answers you can write a new message. All of these are then discarded.",
+  one: t("Instead of an answer you can write a new message. This is then discarded."),
+  many: t("Instead of answers you can write a new message. All of these are then discarded."),
 };
 
 function sendAll(interrupts, isShut, onAnswer) {
@@ -73,7 +74,7 @@ function sendAll(interrupts, isShut, onAnswer) {
     }
   };
   return html`<button type="button" class="primary" ?disabled=${isShut} @click=${send}>
-    Send all ${interrupts.length} answers
+    ${t("Send all {count} answers", { count: interrupts.length })}
   </button>`;
 }
 
@@ -107,7 +108,7 @@ function form(interrupt, { isShut, isSending, isOne, error }, onAnswer) {
         ${
           error
             ? html`<p class="question-failed" role="alert">
-                ${icons.warning} Your answer was not sent. ${error.message}
+                ${icons.warning} ${t("Your answer was not sent.")} ${error.message}
               </p>`
             : nothing
         }
@@ -118,7 +119,7 @@ function form(interrupt, { isShut, isSending, isOne, error }, onAnswer) {
           ${refusals(interrupt, onAnswer)}
           ${
             isSending
-              ? html`<span class="spinner" role="img" aria-label="Sending"></span>`
+              ? html`<span class="spinner" role="img" aria-label=${t("Sending")}></span>`
               : nothing
           }
         </div>
@@ -139,17 +140,17 @@ function refusals(interrupt, onAnswer) {
     html`<button type="button" @click=${() => onAnswer({ [interrupt.id]: { action } })}>
       ${words}
     </button>`;
-  return html`${button("decline", "Decline")} ${button("cancel", "Cancel")}`;
+  return html`${button("decline", t("Decline"))} ${button("cancel", t("Cancel"))}`;
 }
 
 const BUTTONS = {
-  result: "Send answer",
-  form: "Send answer",
-  address: "I am done there",
-  review: "Send decision",
-  question: "Send answer",
-  value: "Send answer",
-  pause: "Continue",
+  result: t("Send answer"),
+  form: t("Send answer"),
+  address: t("I am done there"),
+  review: t("Send decision"),
+  question: t("Send answer"),
+  value: t("Send answer"),
+  pause: t("Continue"),
 };
 
 const heading = (words, interrupt) => html`
@@ -168,43 +169,44 @@ const VIEWS = {
   `,
   review: ({ actions }, interrupt) => html`
     ${heading(
-      actions.length > 1
-        ? `${actions.length} calls wait for a decision`
-        : "A call waits for a decision",
+      plural(actions.length, "A call waits for a decision", "{count} calls wait for a decision"),
       interrupt,
     )}
     ${actions.map((action, index) => review(action, `${interrupt.key}-${index}`))}
   `,
   question: ({ prompt, rest }, interrupt) => html`
-    ${heading("A question", interrupt)}
-    <div id="${interrupt.key}-prompt">${prose("Question", prompt, "interrupt-prompt")}</div>
-    ${rest === undefined ? nothing : box("Details", inJson(rest))}
+    ${heading(t("A question"), interrupt)}
+    <div id="${interrupt.key}-prompt">${prose(t("Question"), prompt, "interrupt-prompt")}</div>
+    ${rest === undefined ? nothing : box(t("Details"), inJson(rest))}
     ${answerField(interrupt.key, false)}
   `,
   value: ({ value }, interrupt) => html`
-    ${heading("An answer is needed", interrupt)}
-    <div id="${interrupt.key}-prompt">${box("Value", inJson(value))}</div>
+    ${heading(t("An answer is needed"), interrupt)}
+    <div id="${interrupt.key}-prompt">${box(t("Value"), inJson(value))}</div>
     ${answerField(interrupt.key, true)}
   `,
   form: ({ prompt, by, schema }, interrupt) => html`
-    ${heading(`${by} asks`, interrupt)} ${prose("Question", prompt, "interrupt-prompt")}
+    ${heading(t("{name} asks", { name: by }), interrupt)}
+    ${prose(t("Question"), prompt, "interrupt-prompt")}
     <div class="fields">
       ${fieldsFor(schema).map((item, index) => field(item, index, interrupt.key))}
     </div>
   `,
   address: ({ prompt, by, url }, interrupt) => html`
-    ${heading(`${by} asks you to open an address`, interrupt)}
-    ${prose("Question", prompt, "interrupt-prompt")}
+    ${heading(t("{name} asks you to open an address", { name: by }), interrupt)}
+    ${prose(t("Question"), prompt, "interrupt-prompt")}
     <p class="interrupt-prompt">
       <a href=${url} target="_blank" rel="noopener noreferrer" referrerpolicy="no-referrer"
         >${shown(url)}</a
       >
     </p>
-    <p class="muted">Open it only if you trust <strong>${shown(new URL(url).host)}</strong>.</p>
+    <p class="muted">
+      ${t("Open it only if you trust {host}.", { host: shown(new URL(url).host) })}
+    </p>
   `,
   pause: (_, interrupt) => html`
-    ${heading("Paused at a breakpoint", interrupt)}
-    <p>The graph goes on when you continue.</p>
+    ${heading(t("Paused at a breakpoint"), interrupt)}
+    <p>${t("The graph goes on when you continue.")}</p>
   `,
 };
 
@@ -229,7 +231,7 @@ function answerField(key, asJson) {
     const kind = jsonKind(currentTarget.value);
     const choice = currentTarget.form.querySelector(".as-json");
     choice.hidden = kind === null;
-    choice.querySelector("span").textContent = `Send as JSON (${kind}), not as text`;
+    choice.querySelector("span").textContent = t("Send as JSON ({kind}), not as text", { kind });
   };
   const keys = (event) => {
     if (!sends(event)) return;
@@ -238,7 +240,7 @@ function answerField(key, asJson) {
   };
   return html`
     <label class="detail">
-      <span>Your answer</span>
+      <span>${t("Your answer")}</span>
       <textarea
         name="answer"
         rows="2"
@@ -253,12 +255,17 @@ function answerField(key, asJson) {
   `;
 }
 
-const LABELS = { approve: "Approve", edit: "Edit", reject: "Reject", respond: "Reply instead" };
+const LABELS = {
+  approve: t("Approve"),
+  edit: t("Edit"),
+  reject: t("Reject"),
+  respond: t("Reply instead"),
+};
 
 const review = ({ name, args, description, allowed }, key) => html`
   <fieldset class="review">
     <legend><code>${shown(name)}</code></legend>
-    ${prose("Description", description, "review-about")} ${argumentsView(name, args)}
+    ${prose(t("Description"), description, "review-about")} ${argumentsView(name, args)}
     <div class="choices">
       ${allowed.map(
         (decision) =>
@@ -268,9 +275,9 @@ const review = ({ name, args, description, allowed }, key) => html`
           </label>`,
       )}
     </div>
-    ${detail("edit", "args", "Arguments, as JSON", visible(inJson(args)))}
-    ${detail("reject", "reason", "Reason (optional)", "")}
-    ${detail("respond", "message", "Reply that stands in for the tool's result", "")}
+    ${detail("edit", "args", t("Arguments, as JSON"), visible(inJson(args)))}
+    ${detail("reject", "reason", t("Reason (optional)"), "")}
+    ${detail("respond", "message", t("Reply that stands in for the tool's result"), "")}
   </fieldset>
 `;
 
@@ -290,13 +297,13 @@ const detail = (decision, name, label, text) => html`
 
 function argumentsView(name, args) {
   const entries = Object.entries(args);
-  if (!entries.length) return html`<p class="muted">No arguments</p>`;
+  if (!entries.length) return html`<p class="muted">${t("No arguments")}</p>`;
   return html`
     <div
       class="interrupt-box"
       tabindex="0"
       role="region"
-      aria-label="Arguments of ${name.slice(0, 80)}"
+      aria-label=${t("Arguments of {name}", { name: name.slice(0, 80) })}
     >
       <dl class="arguments">
         ${entries.map(
@@ -373,7 +380,7 @@ function decided(fields, action) {
 
 function answered(form) {
   const { answer, json } = form.elements;
-  if (!answer.value.trim()) return { problem: "Write an answer." };
+  if (!answer.value.trim()) return { problem: t("Write an answer.") };
   const isJson = json.checked && jsonKind(answer.value) !== null;
   return { value: isJson ? jsonOf(answer.value) : answer.value.trim() };
 }

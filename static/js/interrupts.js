@@ -13,6 +13,7 @@
 
 import { inJson } from "./bounds.js";
 import { safeLink } from "./links.js";
+import { t } from "./texts.js";
 
 /** What a reviewer can decide of a call, in the order in which it is offered. */
 export const DECISIONS = ["approve", "edit", "reject", "respond"];
@@ -144,10 +145,10 @@ export function decisionOf({ name }, { choice, args, reason, message }) {
       return { decision: { type: "reject", ...(reason.trim() ? { message: reason.trim() } : {}) } };
     case "respond":
       if (!message.trim())
-        return { problem: "Write the reply that stands in for the tool's result." };
+        return { problem: t("Write the reply that stands in for the tool's result.") };
       return { decision: { type: "respond", message: message.trim() } };
     default:
-      return { problem: "Choose one of the decisions." };
+      return { problem: t("Choose one of the decisions.") };
   }
 }
 
@@ -155,9 +156,9 @@ function edited(name, text) {
   const args = jsonOf(text);
   if (args === undefined)
     return {
-      problem: "The arguments are not valid JSON. Correct them, or choose another decision.",
+      problem: t("The arguments are not valid JSON. Correct them, or choose another decision."),
     };
-  if (!isObject(args)) return { problem: "The arguments have to be a JSON object: {…}." };
+  if (!isObject(args)) return { problem: t("The arguments have to be a JSON object: {…}.") };
   return { decision: { type: "edit", edited_action: { name, args } } };
 }
 
@@ -175,6 +176,8 @@ export function jsonKind(text) {
   const value = jsonOf(text);
   if (value === undefined || isText(value)) return null;
   if (value === null) return "null";
-  if (Array.isArray(value)) return "a list";
-  return { object: "an object", number: "a number", boolean: "true or false" }[typeof value];
+  if (Array.isArray(value)) return t("a list");
+  return { object: t("an object"), number: t("a number"), boolean: t("true or false") }[
+    typeof value
+  ];
 }

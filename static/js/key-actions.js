@@ -1,6 +1,7 @@
 /** What the keys of the page do; see `shortcuts.js` for which these are. */
 
 import { loaded } from "./notice.js";
+import { shows } from "./settings.js";
 
 /**
  * @param {{thread, editing, words, composer, panels, roving, notice, threads: HTMLElement, log:
@@ -10,7 +11,8 @@ export function keyActions(page) {
   const { thread, editing, words, composer, panels, roving, threads } = page;
   const toList = () => {
     panels.show("threads", true);
-    return threads.querySelector(":not([hidden]) > input[type=search]");
+    const field = threads.querySelector(":not([hidden]) > input[type=search]");
+    return shows("search") ? field : null;
   };
   const actions = {
     onSearch: () => (toList() ?? roving).focus(),
@@ -27,11 +29,12 @@ export function keyActions(page) {
       const last = messages.findLast(({ role }) => role === "user");
       if (unsent) words.takeBack(unsent);
       else if (queued) editing.begin(queued.id);
-      else if (last?.id && !thread.busy) editing.begin(last.id);
+      else if (last?.id && !thread.busy && shows("edit")) editing.begin(last.id);
       else return false;
       return true;
     },
     async onKeys() {
+      if (!shows("keys")) return;
       const { showKeys } = await loaded(import("./keys-dialog.js"));
       showKeys(page, actions);
     },

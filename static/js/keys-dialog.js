@@ -7,6 +7,7 @@ import { html, render } from "../vendor/lit-html/lit-html.js";
 import { BUSY } from "./editing.js";
 import { IS_MAC } from "./shortcuts.js";
 import { styled } from "./styles.js";
+import { t } from "./texts.js";
 
 const CONTROL = IS_MAC ? "⌘" : "Ctrl";
 
@@ -21,17 +22,17 @@ function commandsOf({ thread, composer, notice, log, onOpen }, actions) {
     const reply = [...log.querySelectorAll(".message.assistant")].at(-1);
     const button = reply?.querySelector(".actions [aria-label^='Copy']");
     if (button) button.click();
-    else refuse("There is no reply to copy.");
+    else refuse(t("There is no reply to copy."));
   };
   return {
-    n: ["New thread", begin],
-    s: ["Search the threads", actions.onSearch],
-    t: ["To the list of threads", actions.onThreads],
-    m: ["To the message field", actions.onField],
-    c: ["Copy the last reply", copy],
+    n: [t("New thread"), begin],
+    s: [t("Search the threads"), actions.onSearch],
+    t: [t("To the list of threads"), actions.onThreads],
+    m: [t("To the message field"), actions.onField],
+    c: [t("Copy the last reply"), copy],
     e: [
-      "Edit the last message",
-      () => actions.onEditLast() || refuse("There is no message to edit."),
+      t("Edit the last message"),
+      () => actions.onEditLast() || refuse(t("There is no message to edit.")),
     ],
   };
 }
@@ -43,30 +44,30 @@ function commandsOf({ thread, composer, notice, log, onOpen }, actions) {
  */
 const GROUPS = [
   [
-    "In the message field",
+    t("In the message field"),
     [
-      ["Send; queue while a reply is written", [["Enter"]]],
-      ["Stop the reply and send", [[CONTROL, "Enter"]]],
-      ["New line", [["Shift", "Enter"]]],
-      ["Edit the last message, if the field is empty", [["↑"]]],
-      ["Leave the field", [["Esc"]]],
+      [t("Send; queue while a reply is written"), [["Enter"]]],
+      [t("Stop the reply and send"), [[CONTROL, "Enter"]]],
+      [t("New line"), [["Shift", "Enter"]]],
+      [t("Edit the last message, if the field is empty"), [["↑"]]],
+      [t("Leave the field"), [["Esc"]]],
     ],
   ],
   [
-    "Anywhere",
+    t("Anywhere"),
     [
-      ["This list", [["Ctrl", "/"]]],
-      ["Search the threads", [[CONTROL, "Shift", "F"]]],
-      ["Stop the reply", [["Esc"]]],
+      [t("This list"), [["Ctrl", "/"]]],
+      [t("Search the threads"), [[CONTROL, "Shift", "F"]]],
+      [t("Stop the reply"), [["Esc"]]],
     ],
   ],
   [
-    "In the list of threads",
+    t("In the list of threads"),
     [
-      ["Up and down, to the first, to the last", [["↑"], ["↓"], ["Home"], ["End"]]],
-      ["Open", [["Enter"]]],
-      ["To a thread's buttons and back", [["→"], ["←"]]],
-      ["Rename, delete", [["F2"], ["Delete"]]],
+      [t("Up and down, to the first, to the last"), [["↑"], ["↓"], ["Home"], ["End"]]],
+      [t("Open"), [["Enter"]]],
+      [t("To a thread's buttons and back"), [["→"], ["←"]]],
+      [t("Rename, delete"), [["F2"], ["Delete"]]],
     ],
   ],
 ];
@@ -94,10 +95,10 @@ function content(commands, run) {
   };
   return html`
     <form method="dialog" @keydown=${struck}>
-      <h2 id="keys-title">Keys</h2>
+      <h2 id="keys-title">${t("Keys")}</h2>
       <div class="keys-groups" tabindex="0" role="group" aria-labelledby="keys-title">
         <section>
-          <h3>Commands: press the letter</h3>
+          <h3>${t("Commands: press the letter")}</h3>
           <ul>
             ${Object.entries(commands).map(
               ([letter, [words, command]]) =>
@@ -126,8 +127,8 @@ function content(commands, run) {
           `,
         )}
       </div>
-      <p class="muted">What you type elsewhere goes to the message field.</p>
-      <div class="dialog-bar"><button class="primary" autofocus>Close</button></div>
+      <p class="muted">${t("What you type elsewhere goes to the message field.")}</p>
+      <div class="dialog-bar"><button class="primary" autofocus>${t("Close")}</button></div>
     </form>
   `;
 }

@@ -2,6 +2,7 @@
 
 import { afterPaint } from "./paint.js";
 import { tell } from "./tabs.js";
+import { t } from "./texts.js";
 import { visible } from "./unseen.js";
 
 const ARCHIVED_SECONDS = 10;
@@ -44,9 +45,9 @@ export class ListActions {
   onForget = async (id, title) => {
     const { list, search, thread, drafts, showUndo, notice, confirmed, undoSeconds, onOpen } =
       this.page;
-    const name = `“${visible(title || "Untitled")}”`;
+    const name = `“${visible(title || t("Untitled"))}”`;
     const seconds = undoSeconds();
-    if (!seconds && !(await confirmed(`Delete ${name}?`))) return;
+    if (!seconds && !(await confirmed(t("Delete {name}?", { name })))) return;
     let until = null;
     const keepFocus = this.#beside(id);
     if (!(await notice.told(list.forget(id).then((moment) => (until = moment))))) return;
@@ -59,7 +60,7 @@ export class ListActions {
     await search.refresh();
     keepFocus();
     if (until !== null)
-      showUndo(`Deleted ${name}.`, () => this.#restore(id, words, wasOpen), seconds);
+      showUndo(t("Deleted {name}.", { name }), () => this.#restore(id, words, wasOpen), seconds);
   };
 
   async #restore(id, words, wasOpen) {
@@ -81,7 +82,11 @@ export class ListActions {
     const undo = async () => {
       if (await this.#arrange(id, { archived: false })) this.#focus(id);
     };
-    showUndo(`Archived “${title || "Untitled"}”.`, undo, ARCHIVED_SECONDS);
+    showUndo(
+      t("Archived {name}.", { name: `“${title || t("Untitled")}”` }),
+      undo,
+      ARCHIVED_SECONDS,
+    );
   };
 
   async #arrange(id, changes) {

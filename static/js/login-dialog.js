@@ -4,12 +4,14 @@
  */
 
 import { styled } from "./styles.js";
+import { t } from "./texts.js";
 
 await styled("login");
 
 const ERRORS = {
-  unauthenticated:
+  unauthenticated: t(
     "This key or token is not valid. Check that it is whole; it may have expired or been revoked.",
+  ),
 };
 
 export class LoginDialog {
@@ -45,11 +47,11 @@ export class LoginDialog {
   ask(name) {
     this.#mayType = true;
     this.#show(
-      "Log in",
+      t("Log in"),
       name
-        ? `The login of ${name} has ended. Log in again to go on: nothing is lost.`
-        : "Enter your API key or token to continue.",
-      "Log in",
+        ? t("The login of {name} has ended. Log in again to go on: nothing is lost.", { name })
+        : t("Enter your API key or token to continue."),
+      t("Log in"),
     );
   }
 
@@ -57,10 +59,12 @@ export class LoginDialog {
   offerReload() {
     this.#mayType = false;
     this.#show(
-      "You are not logged in",
-      "The proxy in front of this server logs people in. " +
-        "Reload the page to log in there: what you wrote is kept.",
-      "Reload",
+      t("You are not logged in"),
+      t(
+        "The proxy in front of this server logs people in. " +
+          "Reload the page to log in there: what you wrote is kept.",
+      ),
+      t("Reload"),
     );
   }
 
@@ -100,7 +104,7 @@ export class LoginDialog {
   #setBusy(busy) {
     this.#busy = busy;
     this.#field.readOnly = busy;
-    this.#button.textContent = busy ? "Logging in" : "Log in";
+    this.#button.textContent = busy ? t("Logging in") : t("Log in");
     this.#button.ariaDisabled = String(busy);
   }
 

@@ -1,6 +1,6 @@
 /** The page: puts state, views and actions together. */
 
-import { Announcer } from "./announce.js";
+import { Announcer, Speaker } from "./announce.js";
 import * as api from "./api.js";
 import { Composer } from "./composer.js";
 import { confirmed } from "./confirm.js";
@@ -35,8 +35,10 @@ import { Follower } from "./scroll.js";
 import { SearchField } from "./search-field.js";
 import { sentenceOf } from "./sentences.js";
 import { Session } from "./session.js";
+import { shows } from "./settings.js";
 import { listenForKeys } from "./shortcuts.js";
 import { onWord, tell } from "./tabs.js";
+import { t } from "./texts.js";
 import { nextTheme } from "./theme.js";
 import { threadActions } from "./thread-actions.js";
 import { ThreadList } from "./thread-list.js";
@@ -77,6 +79,7 @@ let isBehind = false;
 let undoLine;
 
 const announcer = new Announcer(status);
+const speaker = new Speaker(element("spoken"), log);
 const notice = new Notice(status, () => painting.thread());
 const panels = new Panels(
   { threads: element("threads"), inspector: element("inspector"), approvals: element("approvals") },
@@ -117,7 +120,11 @@ const session = new Session(element("login"), {
 });
 const models = new Models(() => {
   thread.model = models.chosen;
-  composer.attachments.allow(models.images, models.refusal);
+  composer.limit(models.maxChars);
+  composer.attachments.allow(
+    models.images,
+    shows("images") ? models.refusal : t("No images can be sent here."),
+  );
   painting.bar();
 });
 const graphs = new Graphs(() => {
@@ -228,8 +235,9 @@ const listActions = new ListActions({
   onNothingLeft: () => element("new").focus(),
 });
 const roving = new RovingList(element("thread-list"), {
-  F2: ({ dataset }) => search.isOn || listActions.onRename(dataset.thread),
+  F2: ({ dataset }) => search.isOn || !shows("rename") || listActions.onRename(dataset.thread),
   Delete: ({ dataset: { thread: id } }) => {
+    if (!shows("delete")) return;
     const known = [...list.state.threads, ...search.state.threads, thread.state];
     listActions.onForget(id, known.find((entry) => entry.id === id)?.title);
   },
@@ -242,7 +250,18 @@ const keys = keyActions({
 
 const painting = new Painting({
   ...{ about, thread, list, search, roving, follower, composer, editing, forms, drafts },
-  ...{ announcer, notice, graphs, models, panels, session, approvals, inspector, listActions },
+  ...{
+    announcer,
+    speaker,
+    notice,
+    graphs,
+    models,
+    panels,
+    session,
+    approvals,
+    inspector,
+    listActions,
+  },
   threadActions: threadActions({
     ...{
       thread,
@@ -262,6 +281,7 @@ const painting = new Painting({
   barActions: {
     onGraph: (name) => graphs.choose(name),
     onModel: (name) => models.choose(name),
+    onNew: () => open(null),
     onTheme() {
       nextTheme();
       painting.bar();
@@ -326,6 +346,7 @@ async function open(id, { isBack = false, found = null } = {}) {
   leaveBegun();
   if (!isBack) showId(id);
   announcer.reset();
+  speaker.reset();
   panels.closeDrawer();
   const { activeElement: from } = document;
   follower.begin();

@@ -16,6 +16,7 @@ import { mathOf, onceDrawn } from "./formulas.js";
 import { highlighted, onceLoaded } from "./highlight.js";
 import { Pace } from "./paint.js";
 import { patch } from "./patch.js";
+import { t } from "./texts.js";
 
 /** @type {{sanitize: (markup: string, options: object) => DocumentFragment}} */
 const purifier = DOMPurify;
@@ -214,8 +215,8 @@ function inScroller(table) {
   const scroller = document.createElement("div");
   scroller.className = "scroller";
   scroller.tabIndex = 0;
-  scroller.role = "region";
-  scroller.ariaLabel = "Table";
+  scroller.role = "group";
+  scroller.ariaLabel = t("Table");
   table.replaceWith(scroller);
   scroller.append(table);
 }
@@ -230,12 +231,12 @@ function withCopy(pre) {
   const button = document.createElement("button");
   button.type = "button";
   button.className = "quiet copy-code";
-  button.textContent = "Copy";
-  button.ariaLabel = "Copy code";
+  button.textContent = t("Copy");
+  button.ariaLabel = t("Copy code");
   bar.append(name, button);
   pre.tabIndex = 0;
-  pre.role = "region";
-  pre.ariaLabel = "Code";
+  pre.role = "group";
+  pre.ariaLabel = t("Code");
   pre.replaceWith(frame);
   frame.append(bar, pre);
 }

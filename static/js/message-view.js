@@ -14,11 +14,14 @@ import { fitHeight } from "./field-height.js";
 import { formatInstant, formatMoment, formatMs, formatNumber } from "./format.js";
 import { icons } from "./icons.js";
 import { enterHint, isComposing, sends } from "./keys.js";
+import { safeLink } from "./links.js";
 import { markdown } from "./markdown.js";
 import { imagesOf, isOfBrowser, RENDER, SELECT, textOf } from "./parts.js";
 import { resultWords, selection } from "./selection.js";
 import { CUT_OFF } from "./sentences.js";
+import { shows } from "./settings.js";
 import { speakersOf } from "./steps.js";
+import { plural, t } from "./texts.js";
 import { toolCard } from "./tool-card.js";
 import { visible } from "./unseen.js";
 import { versionsView } from "./versions-view.js";
@@ -40,7 +43,7 @@ function userMessage(message, { editing, dropped, idle }, actions) {
   const text = textOf(message);
   if (editing) return editor(message, editing, dropped, actions);
   return html`
-    <article class="message user" aria-label="You" data-message=${message.id ?? nothing}>
+    <article class="message user" aria-label=${t("You")} data-message=${message.id ?? nothing}>
       <div class="bubble">${imagesView(imagesOf(message))} ${text ? said(text) : nothing}</div>
       <div class="actions">
         ${text ? copyButton(message) : nothing}
@@ -49,8 +52,9 @@ function userMessage(message, { editing, dropped, idle }, actions) {
             ? html`<button
                 type="button"
                 class="icon-button"
-                aria-label="Edit message"
-                title="Edit"
+                data-part="edit"
+                aria-label=${t("Edit message")}
+                title=${t("Edit")}
                 @click=${() => actions.onEdit(message.id)}
               >
                 ${icons.pencil}
@@ -73,7 +77,7 @@ function said(text) {
   return html`
     <p class="said folded" dir="auto">${withDates(text)}</p>
     <button type="button" class="quiet unfold" aria-expanded="false" @click=${unfold}>
-      Show all
+      ${t("Show all")}
     </button>
   `;
 }
@@ -81,7 +85,7 @@ function said(text) {
 function unfold({ currentTarget: button }) {
   const isFolded = button.previousElementSibling.classList.toggle("folded");
   button.ariaExpanded = String(!isFolded);
-  button.textContent = isFolded ? "Show all" : "Show less";
+  button.textContent = isFolded ? t("Show all") : t("Show less");
 }
 
 const sentAt = ({ createdAt }) =>
@@ -97,9 +101,11 @@ const sentAt = ({ createdAt }) =>
 const fitEditor = (field) => field && queueMicrotask(() => fitHeight(field, 0.6));
 
 const left = (count) =>
-  count === 1
-    ? "The message that follows stays with this version."
-    : `The ${count} messages that follow stay with this version.`;
+  plural(
+    count,
+    "The message that follows stays with this version.",
+    "The {count} messages that follow stay with this version.",
+  );
 
 /**
  * The form of a message that is edited; `word`: what its button says.
@@ -107,7 +113,7 @@ const left = (count) =>
  * @param {Record<string, any>} message @param {Record<string, any>} editing  `{text, error?}`
  * @param {number} dropped @param {any} actions
  */
-export function editor(message, { text, error }, dropped, actions, word = "Send") {
+export function editor(message, { text, error }, dropped, actions, word = t("Send")) {
   const submit = (event) => {
     event.preventDefault();
     const edited = String(new FormData(event.currentTarget).get("text")).trim();
@@ -130,7 +136,7 @@ export function editor(message, { text, error }, dropped, actions, word = "Send"
         name="text"
         rows="3"
         dir="auto"
-        aria-label="Edit your message"
+        aria-label=${t("Edit your message")}
         enterkeyhint=${enterHint()}
         .defaultValue=${text}
         ${ref(fitEditor)}
@@ -142,12 +148,16 @@ export function editor(message, { text, error }, dropped, actions, word = "Send"
       ></textarea>
       ${
         error
-          ? html`<p class="question-failed" role="alert">${icons.warning} Not sent. ${error}</p>`
+          ? html`<p class="question-failed" role="alert">
+              ${icons.warning} ${t("Not sent.")} ${error}
+            </p>`
           : nothing
       }
       <div class="editor-bar">
         <span class="muted">${dropped ? left(dropped) : nothing}</span>
-        <button type="button" class="quiet" @click=${() => actions.onEdit(null)}>Cancel</button>
+        <button type="button" class="quiet" @click=${() => actions.onEdit(null)}>
+          ${t("Cancel")}
+        </button>
         <button type="submit" class="primary">${word}</button>
       </div>
     </form>
@@ -155,26 +165,30 @@ export function editor(message, { text, error }, dropped, actions, word = "Send"
 }
 
 function assistantMessage(message, about, actions) {
-  const { parts, running } = message;
+  const { running } = message;
   const speakers = speakersOf(message);
+  // Not by their places: who speaks is known by those of all parts.
+  const said = message.parts.map((part, index) => ({ part, speaker: speakers[index] }));
+  const shown = said.filter(({ part }) => part.type !== "source");
+  const parts = shown.map(({ part }) => part);
   return html`
     <article
       class="message assistant"
-      aria-label="Assistant"
+      aria-label=${t("Assistant")}
       aria-busy=${Boolean(running)}
       data-message=${message.id ?? nothing}
     >
       ${repeat(
-        parts,
-        keyOf,
-        (part, index) => html`${speaker(speakers[index])}${partView(part, about, actions)}`,
+        shown,
+        ({ part }, index) => keyOf(part, index),
+        ({ part, speaker: name }) => html`${speaker(name)}${partView(part, about, actions)}`,
       )}
       ${
         running && isWaiting(parts)
           ? html`<p class="waiting" aria-hidden="true"><i></i><i></i><i></i></p>`
           : nothing
       }
-      ${mark(message, about)}
+      ${sourcesView(message.parts)} ${mark(message, about)}
       ${running ? versionsView(message, actions.onLook) : footer(message, about, actions)}
     </article>
   `;
@@ -185,8 +199,40 @@ const keyOf = (part, index) => `${part.key ?? index}-${part.type}-${part.toolCal
 
 const speaker = (name) =>
   name
-    ? html`<p class="speaker"><span class="visually-hidden">From </span>${visible(name)}</p>`
+    ? html`<p class="speaker" data-part="nodes">
+        <span class="visually-hidden">${t("From")} </span>${visible(name)}
+      </p>`
     : nothing;
+
+/** The pages that an answer is based on, once each, below it. */
+function sourcesView(parts) {
+  const sources = parts.filter(({ type }) => type === "source");
+  if (!sources.length) return nothing;
+  const byUrl = new Map(sources.map((source) => [source.url, source]));
+  return html`
+    <section class="sources" aria-label=${t("Sources")}>
+      <p class="sources-heading" aria-hidden="true">${t("Sources")}</p>
+      <ol>
+        ${[...byUrl.values()].map(
+          ({ url, title }) =>
+            html`<li>
+              ${sourceLink(url, visible(title || url))}
+              ${title ? html`<span class="muted">${hostOf(url)}</span>` : nothing}
+            </li>`,
+        )}
+      </ol>
+    </section>
+  `;
+}
+
+const sourceLink = (url, words) =>
+  safeLink(url)
+    ? html`<a href=${safeLink(url)} target="_blank" rel="noopener noreferrer nofollow" dir="auto"
+        >${words}</a
+      >`
+    : html`<span dir="auto">${words}</span>`;
+
+const hostOf = (url) => (URL.canParse(url) ? new URL(url).host : "");
 
 /** Nothing on the screen says that work goes on. */
 function isWaiting(parts) {
@@ -202,21 +248,17 @@ const VIEWS = {
       ? imagesView([{ image: data, alt: filename }])
       : html`<p>
           <a href=${data} download=${filename || "file"} rel="noopener noreferrer"
-            >${filename || `A file (${mimeType})`}</a
+            >${filename || t("A file ({type})", { type: mimeType })}</a
           >
         </p>`,
-  source: ({ url, title }) =>
-    html`<p class="source">
-      <a href=${url} target="_blank" rel="noopener noreferrer">${title || url}</a>
-    </p>`,
   text: (part) =>
     html`<div
       class="markdown ${part.open ? "streaming" : ""}"
       ${markdown(part.text, Boolean(part.open))}
     ></div>`,
   reasoning: (part) => html`
-    <details class="reasoning" ?open=${part.open}>
-      <summary>${icons.thought} ${part.open ? "Thinking" : "Thought"}</summary>
+    <details class="reasoning" data-part="reasoning" ?open=${part.open}>
+      <summary>${icons.thought} ${part.open ? t("Thinking") : t("Thought")}</summary>
       <div class="markdown" ${markdown(part.text, Boolean(part.open))}></div>
     </details>
   `,
@@ -245,7 +287,7 @@ function browserCall(part, answer, { onAnswer }) {
 const failedAnswer = (answer) =>
   answer?.state === "failed"
     ? html`<p class="question-failed" role="alert">
-        ${icons.warning} Your answer was not sent. ${answer.error?.message}
+        ${icons.warning} ${t("Your answer was not sent.")} ${answer.error?.message}
       </p>`
     : nothing;
 
@@ -253,11 +295,11 @@ function answeredWith({ state, result, disposition }, answer) {
   if (disposition !== "client" || (state !== "result" && !answer)) return nothing;
   const words = resultWords(answer ? answer.result : result);
   return html`<p class="answered" aria-busy=${Boolean(answer)}>
-    <span class="answered-prompt">Answer</span> <strong>${withDates(words)}</strong>
+    <span class="answered-prompt">${t("Answer")}</span> <strong>${withDates(words)}</strong>
   </p>`;
 }
 
-const NOTE = "A new message instead cancels the call.";
+const NOTE = t("A new message instead cancels the call.");
 
 function gatedCall(part, { decisions, asker, tools }, { onDecide }) {
   const { id } = part.approval;
@@ -271,29 +313,32 @@ const partView = (part, about, actions) =>
   Object.hasOwn(VIEWS, part.type) ? VIEWS[part.type](part, about, actions) : nothing;
 
 const MARKS = {
-  stopped: "Stopped",
-  shutdown: "Stopped: the server shut down",
+  stopped: t("Stopped"),
+  shutdown: t("Stopped: the server shut down"),
   ...CUT_OFF,
 };
 
 /** Why a reply failed, and the id under which the server's log has it. */
 export const failure = ({ message, id }) =>
-  html`${message}${id ? html` <small>Error ${id}</small>` : nothing}`;
+  html`${message}${id ? html` <small>${t("Error {id}", { id })}</small>` : nothing}`;
 
 function mark({ ended, error, finishReason, parts, running }, { isToldBelow }) {
   if (running) return nothing;
   if (error)
     return isToldBelow
       ? nothing
-      : html`<p class="mark danger">${icons.warning} Failed: ${failure(error)}</p>`;
+      : html`<p class="mark danger">${icons.warning} ${t("Failed:")} ${failure(error)}</p>`;
   if (ended?.reason === "limit") {
     return html`<p class="mark">
-      ${icons.stopped} Stopped: ${String(ended.limit).replaceAll("_", " ")} of ${ended.value}
-      reached
+      ${icons.stopped}
+      ${t("Stopped: {limit} of {value} reached", {
+        limit: String(ended.limit).replaceAll("_", " "),
+        value: ended.value,
+      })}
     </p>`;
   }
   const isEmpty = !ended && finishReason === "other" && parts.at(-1)?.type !== "text";
-  const word = isEmpty ? "The model gave no answer" : MARKS[ended?.reason ?? finishReason];
+  const word = isEmpty ? t("The model gave no answer") : MARKS[ended?.reason ?? finishReason];
   return word ? html`<p class="mark">${icons.stopped} ${word}</p>` : nothing;
 }
 
@@ -307,8 +352,9 @@ function footer(message, { idle, thumbs }, actions) {
           ? html`<button
               type="button"
               class="icon-button"
-              aria-label="Regenerate reply"
-              title="Regenerate"
+              data-part="regenerate"
+              aria-label=${t("Regenerate reply")}
+              title=${t("Regenerate")}
               @click=${() => actions.onRegenerate(message.id)}
             >
               ${icons.again}
@@ -321,21 +367,27 @@ function footer(message, { idle, thumbs }, actions) {
   `;
 }
 
-function figures({ timing, usage }) {
-  const words = [];
-  if (timing) words.push(formatMs(timing.totalMs));
-  if (timing?.firstMs !== undefined) words.push(`first word ${formatMs(timing.firstMs)}`);
-  if (usage?.inputTokens)
-    words.push(`${formatNumber(usage.inputTokens)} → ${formatNumber(usage.outputTokens)} tokens`);
-  return words.join(" · ");
+function figures({ timing, usage, steps = [] }) {
+  const words = shows("model") ? [...new Set(steps.map(({ model }) => model).filter(Boolean))] : [];
+  if (timing && shows("times")) words.push(formatMs(timing.totalMs));
+  if (timing?.firstMs !== undefined && shows("times"))
+    words.push(t("first word {time}", { time: formatMs(timing.firstMs) }));
+  if (usage?.inputTokens && shows("tokens"))
+    words.push(
+      t("{input} → {output} tokens", {
+        input: formatNumber(usage.inputTokens),
+        output: formatNumber(usage.outputTokens),
+      }),
+    );
+  return words.map((word, index) => html`${index ? " · " : nothing}<bdi>${word}</bdi>`);
 }
 
 const copyButton = (message) => html`
   <button
     type="button"
     class="icon-button copy-message"
-    aria-label="Copy message"
-    title="Copy"
+    aria-label=${t("Copy message")}
+    title=${t("Copy")}
     @click=${({ currentTarget }) => copy(answerText(message), currentTarget)}
   >
     ${icons.copy}

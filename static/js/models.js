@@ -1,6 +1,7 @@
 /** The models that a person may choose from, and which one speaks next. */
 
 import * as api from "./api.js";
+import { t } from "./texts.js";
 
 const KEY = "model";
 const RETRY_MS = 5000;
@@ -11,6 +12,8 @@ export class Models {
   chosen = null;
   /** What a message may have of images: `{types, max, max_bytes}`. */
   images = { types: [], max: 0, max_bytes: 0 };
+  /** Characters that a message may have. */
+  maxChars = Infinity;
   /** Models that take none. */
   #blind = new Set();
   #onChange;
@@ -30,8 +33,9 @@ export class Models {
       this.#retry = setTimeout(() => this.load(), RETRY_MS);
       return;
     }
-    const { models, images } = loaded;
+    const { models, images, max_message_chars: maxChars } = loaded;
     this.images = images;
+    this.maxChars = maxChars;
     this.#blind = new Set(models.filter((model) => model.images === false).map(({ name }) => name));
     this.names = models.map(({ name }) => name);
     const kept = localStorage.getItem(KEY);
@@ -42,7 +46,7 @@ export class Models {
   /** Why no image can be sent; null: one can. */
   get refusal() {
     const name = this.chosen ?? this.names[0];
-    return this.#blind.has(name) ? `The model ${name} takes no images.` : null;
+    return this.#blind.has(name) ? t("The model {name} takes no images.", { name }) : null;
   }
 
   choose(name) {

@@ -1,13 +1,17 @@
 /** What went wrong, said above the field for a while. */
 
+import { t } from "./texts.js";
+
 const SHOWN_MS = 6000;
 
 /** A part of the page that is loaded when somebody needs it, and cannot be. */
 export class NotLoaded extends Error {
   constructor() {
     super(
-      "This part of the page could not be loaded. Try again when the server can be reached, " +
-        "or reload the page: what you have written stays.",
+      t(
+        "This part of the page could not be loaded. Try again when the server can be reached, " +
+          "or reload the page: what you have written stays.",
+      ),
     );
   }
 }

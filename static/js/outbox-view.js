@@ -8,10 +8,11 @@ import { icons } from "./icons.js";
 import { editor } from "./message-view.js";
 import { isHeld, isWhole } from "./outbox.js";
 import { imagesOf, textOf } from "./parts.js";
+import { t } from "./texts.js";
 import { isAsked } from "./thread-state.js";
 
-const ANSWER_FIRST = "Waits: your answer comes first";
-const NO_IMAGES = "Waits: its images are not in this tab";
+const ANSWER_FIRST = t("Waits: your answer comes first");
+const NO_IMAGES = t("Waits: its images are not in this tab");
 
 /**
  * @param {any} state  of the thread store
@@ -24,7 +25,7 @@ export const outboxView = (state, editing, actions) => html`
     ({ runId }) => runId,
     (message, index) =>
       editing !== null && message.id === editing.id
-        ? editor(message, editing, 0, actions, "Save")
+        ? editor(message, editing, 0, actions, t("Save"))
         : queued(message, index === 0, state, actions),
   )}
   ${repeat(
@@ -58,12 +59,12 @@ function unsent(item, state, actions) {
   const held = isHeld(state, item);
   const why = isWhole(item) ? (held ? ANSWER_FIRST : "") : NO_IMAGES;
   return html`
-    <article class="message user unsent" aria-label="You">
+    <article class="message user unsent" aria-label=${t("You")}>
       ${bubble(item.text, imageParts(item.images))}
       <div class="actions queue-bar">
-        ${waits(html`${icons.warning} Not sent yet`, why)}
-        ${held ? button("Send", () => actions.onSendHeld(item)) : nothing}
-        ${button("Take back", () => actions.onTakeBack(item))}
+        ${waits(html`${icons.warning} ${t("Not sent yet")}`, why)}
+        ${held ? button(t("Send"), () => actions.onSendHeld(item)) : nothing}
+        ${button(t("Take back"), () => actions.onTakeBack(item))}
       </div>
     </article>
   `;
@@ -71,40 +72,42 @@ function unsent(item, state, actions) {
 
 /** The server is about to get it, or gets the message before it. */
 const behind = (item, actions) => html`
-  <article class="message user unsent queued" aria-label="Queued message">
+  <article class="message user unsent queued" aria-label=${t("Queued message")}>
     ${bubble(item.text, imageParts(item.images))}
     <div class="actions queue-bar">
-      ${waits(html`${icons.clock} Sending`, "")}
-      ${item.isSending ? nothing : button("Take back", () => actions.onTakeBack(item))}
+      ${waits(html`${icons.clock} ${t("Sending")}`, "")}
+      ${item.isSending ? nothing : button(t("Take back"), () => actions.onTakeBack(item))}
     </div>
   </article>
 `;
 
 function queued(message, isNext, state, actions) {
   const { problem, id } = message;
-  const text = id === null ? "An answer" : textOf(message);
+  const text = id === null ? t("An answer") : textOf(message);
   const why = problem?.message ?? (isNext ? reason(state) : "");
-  const mark = problem ? html`${icons.warning} Not begun` : html`${icons.clock} Queued`;
+  const mark = problem
+    ? html`${icons.warning} ${t("Not begun")}`
+    : html`${icons.clock} ${t("Queued")}`;
   return html`
-    <article class="message user unsent queued" aria-label="Queued message">
+    <article class="message user unsent queued" aria-label=${t("Queued message")}>
       ${bubble(text, imagesOf(message))}
       <div class="actions queue-bar">
         ${waits(mark, why)} ${id === null ? nothing : send(message, state, actions)}
-        ${id === null ? nothing : button("Edit", () => actions.onEdit(id))}
-        ${button("Withdraw", () => actions.onWithdraw(message))}
+        ${id === null ? nothing : button(t("Edit"), () => actions.onEdit(id))}
+        ${button(t("Withdraw"), () => actions.onWithdraw(message))}
       </div>
     </article>
   `;
 }
 
 function reason(state) {
-  if (state.run) return "Sent when the reply is complete";
+  if (state.run) return t("Sent when the reply is complete");
   return isAsked(state) ? ANSWER_FIRST : "";
 }
 
 function send(message, state, actions) {
-  if (message.problem) return button("Try again", () => actions.onAgain(message));
+  if (message.problem) return button(t("Try again"), () => actions.onAgain(message));
   const now = () => actions.onSendNow(message);
-  if (state.run) return button("Stop and send", now, "Stops the reply");
-  return isAsked(state) ? button("Send", now) : nothing;
+  if (state.run) return button(t("Stop and send"), now, t("Stops the reply"));
+  return isAsked(state) ? button(t("Send"), now) : nothing;
 }

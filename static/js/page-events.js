@@ -7,13 +7,15 @@ import { copy } from "./clipboard.js";
 import { isComposing } from "./keys.js";
 import { currentId, currentVersion } from "./location.js";
 import { NotLoaded } from "./notice.js";
+import { t } from "./texts.js";
 import { lighten } from "./theme.js";
 
 const element = (id) => document.getElementById(id);
 
-const NOT_COPIED =
-  "The browser did not let this page copy. Select the text, and copy it with the keyboard.";
-const BROKEN = "Something on this page has failed. Reload it: what you have written is kept.";
+const NOT_COPIED = t(
+  "The browser did not let this page copy. Select the text, and copy it with the keyboard.",
+);
+const BROKEN = t("Something on this page has failed. Reload it: what you have written is kept.");
 
 /**
  * @param {{thread, follower, panels, session, reading, notice, onOpen, onSeen}} page  `onSeen`: the
@@ -64,7 +66,7 @@ function listenToRegions({ thread, follower, panels, notice, onOpen }) {
   log.addEventListener("copied", (/** @type {CustomEvent} */ { detail }) => {
     if (detail.state === "failed")
       notice.say(detail.error instanceof NotLoaded ? detail.error.message : NOT_COPIED);
-    else element("status").textContent = "Copied";
+    else element("status").textContent = t("Copied");
   });
 }
 
@@ -74,6 +76,8 @@ function listenToKeys({ thread, panels }) {
     if (event.key !== "Escape" || isComposing(event) || event.defaultPrevented || isOpen) return;
     if (panels.closeDrawer()) return;
     if (thread.busy) thread.stop();
+    // On a page of another site: `widget.js` listens there, and the word has nothing in it.
+    else if (parent !== window) parent.postMessage("turnstream:escape", "*");
     else if (event.target === element("message"))
       element("scroller").focus({ preventScroll: true });
   });

@@ -9,6 +9,8 @@ import { cut } from "./bounds.js";
 import { isOpenToChoice } from "./graphs.js";
 import { painter } from "./paint.js";
 import { textOf } from "./parts.js";
+import { TITLE } from "./settings.js";
+import { t } from "./texts.js";
 import { threadView } from "./thread-view.js";
 import { threadsView } from "./threads-view.js";
 import { visible } from "./unseen.js";
@@ -32,9 +34,9 @@ export class Painting {
   /**
    * @param {Record<string, any>} page
    *   `about`: `{model, examples, limit, renaming, asker, tools}`; and thread, list, search,
-   *   roving, follower, composer, editing, forms, drafts, announcer, notice, graphs, models,
-   *   panels, session, approvals, inspector; `actions`: threadActions, listActions, barActions,
-   *   approvalActions, accountActions
+   *   roving, follower, composer, editing, forms, drafts, announcer, speaker, notice, graphs,
+   *   models, panels, session, approvals, inspector; `actions`: threadActions, listActions,
+   *   barActions, approvalActions, accountActions
    */
   constructor(page) {
     this.page = page;
@@ -50,7 +52,7 @@ export class Painting {
   }
 
   thread = painter(() => {
-    const { thread, follower, editing, forms, composer, announcer, notice } = this.page;
+    const { thread, follower, editing, forms, composer, announcer, speaker, notice } = this.page;
     const { state } = thread;
     follower.hasEnd = state.messages.length > 0;
     editing.check();
@@ -64,10 +66,11 @@ export class Painting {
     element("latest").hidden = follower.pinned;
     composer.show(thread.busy, Boolean(state.run?.stopping));
     announcer.follow(state);
+    speaker.follow(state);
     if (this.#barOf !== JSON.stringify(this.#shownInBar())) this.bar();
-    const title = state.id === null ? "New thread" : visible(state.title || titleOf(state));
+    const title = state.id === null ? t("New thread") : visible(state.title || titleOf(state));
     element("title").textContent = title;
-    document.title = `${title} · turnstream`;
+    document.title = `${title} · ${TITLE}`;
   });
 
   /** Messages that are put before those which are seen move none of these. */
@@ -170,5 +173,5 @@ const isSaved = ({ id, messages }) => id !== null && messages.length > 0;
 function titleOf({ messages }) {
   const [first] = messages;
   const said = first && (textOf(first) || first.parts.find(({ alt }) => alt)?.alt);
-  return said ? cut(said, 60) : "Thread";
+  return said ? cut(said, 60) : t("Thread");
 }

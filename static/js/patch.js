@@ -4,7 +4,7 @@
  */
 
 /** What a person's click has set, which no newer tree takes back. */
-const OF_A_PERSON = ["data-copy", "open"];
+const OF_A_PERSON = ["data-copy", "data-copy-words", "open"];
 
 /** @param {Element} old  is changed @param {Element} fresh  gives up what it has */
 export function patch(old, fresh) {

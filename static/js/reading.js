@@ -6,9 +6,10 @@ import { showVersion } from "./location.js";
 import { loaded } from "./notice.js";
 import { afterPaint } from "./paint.js";
 import { Places } from "./places.js";
+import { t } from "./texts.js";
 
 const MARGIN_PX = 16;
-const GONE = "The message that was found is no longer in this thread.";
+const GONE = t("The message that was found is no longer in this thread.");
 
 export class Reading {
   #places = new Places();
@@ -101,7 +102,13 @@ export class Reading {
     const article = log.querySelector(`[data-message="${CSS.escape(message)}"]`);
     const px = markFound(article, words, { height: scroller.clientHeight, isFree });
     follower.restore({ message, px });
-    const place = article.matches(".user") ? "your message" : "a reply";
-    status.textContent = text ? `Found in ${place}: ${text}` : `This is ${place}`;
+    const isOwn = article.matches(".user");
+    status.textContent = isOwn
+      ? text
+        ? t("Found in your message: {text}", { text })
+        : t("This is your message")
+      : text
+        ? t("Found in a reply: {text}", { text })
+        : t("This is a reply");
   }
 }

@@ -14,6 +14,7 @@ import {
   AssistantTransportDecoder,
   createInitialMessage,
 } from "../vendor/assistant-stream/assistant-stream.js";
+import { t } from "./texts.js";
 
 /** The server pings every 15 seconds at the latest; after this much silence the line is dead. */
 const SILENCE_MS = 40_000;
@@ -200,7 +201,7 @@ class Reading {
 
 const GONE = {
   code: "connection_lost",
-  detail: "The connection to the server was lost. The run may well go on there.",
+  detail: t("The connection to the server was lost. The run may well go on there."),
 };
 
 const isCursorLost = ({ chunk }) => chunk?.type === "error" && chunk.code === "cursor_lost";

@@ -6,6 +6,7 @@ import { shortMoment } from "./days.js";
 import { formatInstant } from "./format.js";
 import { legible } from "./bounds.js";
 import { urlOf } from "./location.js";
+import { t } from "./texts.js";
 import { visible } from "./unseen.js";
 
 /**
@@ -17,10 +18,10 @@ export function foundView(search, openId, actions) {
   if (failure) return html`<p class="threads-note">${failure}</p>`;
   if (!threads.length)
     return html`<p class="threads-note">
-      ${loading ? "Searching…" : "No thread has these words."}
+      ${loading ? t("Searching…") : t("No thread has these words.")}
     </p>`;
   return html`
-    <h3>Found</h3>
+    <h3>${t("Found")}</h3>
     <ul aria-busy=${String(loading)}>
       ${repeat(
         threads,
@@ -31,7 +32,7 @@ export function foundView(search, openId, actions) {
     ${
       cursor
         ? html`<button type="button" class="quiet more" @click=${actions.onMoreFound}>
-            Show more threads
+            ${t("Show more threads")}
           </button>`
         : nothing
     }
@@ -47,7 +48,7 @@ const foundThread = ({ id, title, found, archived, updated_at: at }, openId, act
       @click=${(event) => actions.onOpen(event, id, placeOf(found))}
     >
       <span class="thread-name">
-        <span class="thread-title">${title ? marked(found.title, visible) : "Untitled"}</span>
+        <span class="thread-title">${title ? marked(found.title, visible) : t("Untitled")}</span>
         ${
           found.text
             ? html`<span class="thread-excerpt">${marked(found.text, legible)}</span>`

@@ -12,6 +12,7 @@ import { argsOf, argsOfText, questionFields, valueWords } from "./arguments.js";
 import { withDates } from "./dates.js";
 import { formatDate } from "./format.js";
 import { icons } from "./icons.js";
+import { t } from "./texts.js";
 
 const KINDS = ["single", "multiple", "date", "date_range", "form"];
 const isText = (value) => typeof value === "string";
@@ -62,30 +63,35 @@ const writing = (args) => html`
         ? html`<p class="question-prompt">${withDates(args.prompt)}</p>`
         : nothing
     }
-    <div class="skeleton lines" role="img" aria-label="A question is being written"></div>
+    <div class="skeleton lines" role="img" aria-label=${t("A question is being written")}></div>
   </div>
 `;
 
 function answered(question, result, isError, isSending = false) {
-  const words = isError || result?.cancelled ? "Skipped" : answerWords(result, question);
+  const words = isError || result?.cancelled ? t("Skipped") : answerWords(result, question);
   return html`
     <p class="answered" aria-busy=${isSending}>
       <span class="answered-prompt">${withDates(question.prompt)}</span>
-      <strong class=${words === "Skipped" ? "muted" : ""}>${withDates(words)}</strong>
-      ${isSending ? html`<span class="spinner" role="img" aria-label="Sending"></span>` : nothing}
+      <strong class=${words === t("Skipped") ? "muted" : ""}>${withDates(words)}</strong>
+      ${isSending ? sending() : nothing}
     </p>
   `;
 }
 
+const sending = () => html`<span class="spinner" role="img" aria-label=${t("Sending")}></span>`;
+
 function answerWords(result, { options, fields }) {
   const label = (value) => options.find((option) => option.value === value)?.label ?? value;
   if (isText(result?.value)) return label(result.value);
-  if (Array.isArray(result?.values)) return result.values.map(label).join(", ") || "None";
+  if (Array.isArray(result?.values)) return result.values.map(label).join(", ") || t("None");
   if (isText(result?.date)) return formatDate(result.date);
-  if (isText(result?.start)) return `${formatDate(result.start)} to ${formatDate(result.end)}`;
+  if (isText(result?.start)) return rangeWords(result.start, result.end);
   if (isObject(result?.answers)) return answersWords(result.answers, fields);
-  return "Answered";
+  return t("Answered");
 }
+
+const rangeWords = (start, end) =>
+  t("{start} to {end}", { start: formatDate(start), end: formatDate(end) });
 
 /**
  * "Name: Ada, Guests: 2".
@@ -100,7 +106,7 @@ export const answersWords = (answers, fields) =>
         : undefined;
       return `${isText(title) ? title : name}: ${valueWords(value)}`;
     })
-    .join(", ") || "Nothing";
+    .join(", ") || t("Nothing");
 
 /** The result of a call that a person has answered, in words. */
 export function resultWords(result) {
@@ -148,16 +154,16 @@ function form(question, callId, answer, onAnswer) {
       ${
         answer?.state === "failed"
           ? html`<p class="question-failed" role="alert">
-              ${icons.warning} Your answer was not sent. ${answer.error?.message}
+              ${icons.warning} ${t("Your answer was not sent.")} ${answer.error?.message}
             </p>`
           : nothing
       }
       <div class="question-bar">
         <button type="submit" class="primary">
-          ${answer?.state === "failed" ? "Retry" : "Answer"}
+          ${answer?.state === "failed" ? t("Retry") : t("Answer")}
         </button>
         <button type="button" class="quiet" @click=${() => onAnswer({ cancelled: true })}>
-          Skip
+          ${t("Skip")}
         </button>
         ${limitWords(question)}
       </div>
@@ -207,10 +213,10 @@ const FIELDS = {
     html`<div class="options">${options.map(option("radio", [value]))}</div>`,
   multiple: ({ options }, { value, values }) =>
     html`<div class="options">${options.map(option("checkbox", values ?? [value]))}</div>`,
-  date: (question, { date }) => dateInput("date", "Date", question, date),
+  date: (question, { date }) => dateInput("date", t("Date"), question, date),
   date_range: (question, { start, end }) => html`
     <div class="range">
-      ${dateInput("start", "From", question, start)} ${dateInput("end", "To", question, end)}
+      ${dateInput("start", t("From"), question, start)} ${dateInput("end", t("To"), question, end)}
     </div>
   `,
   form: (question, { answers }, callId) => html`
@@ -222,18 +228,18 @@ const FIELDS = {
 
 /** The answer in a form, or a sentence about what is missing. */
 const READ = {
-  single: (data) => (data.has("choice") ? { value: data.get("choice") } : "Choose one of them."),
+  single: (data) => (data.has("choice") ? { value: data.get("choice") } : t("Choose one of them.")),
   multiple(data, { min, max }) {
     const values = data.getAll("choice");
-    if (values.length < min) return `Choose at least ${min}.`;
-    return values.length > max ? `Choose ${max} at most.` : { values };
+    if (values.length < min) return t("Choose at least {min}.", { min });
+    return values.length > max ? t("Choose {max} at most.", { max }) : { values };
   },
   date: (data, question) => dateProblem(data.get("date"), question) || { date: data.get("date") },
   date_range(data, question) {
     const [start, end] = [data.get("start"), data.get("end")];
     const problem = dateProblem(start, question) || dateProblem(end, question);
     if (problem) return problem;
-    return start > end ? "The first day is after the last." : { start, end };
+    return start > end ? t("The first day is after the last.") : { start, end };
   },
 };
 
@@ -242,25 +248,27 @@ function readForm(form, fields) {
   const read = readFields(form, (typed) =>
     isText ? argsOfText({}, AS_JSON.text, typed[0]) : argsOf(fields, typed),
   );
-  return read ? { answers: read.args } : "Correct the fields above.";
+  return read ? { answers: read.args } : t("Correct the fields above.");
 }
 
 function dateProblem(date, { minDate, maxDate }) {
-  if (!isDate(date)) return "Enter a whole date.";
-  if (minDate && date < minDate) return `Not before ${formatDate(minDate)}.`;
-  return maxDate && date > maxDate ? `Not after ${formatDate(maxDate)}.` : "";
+  if (!isDate(date)) return t("Enter a whole date.");
+  if (minDate && date < minDate) return t("Not before {date}.", { date: formatDate(minDate) });
+  return maxDate && date > maxDate ? t("Not after {date}.", { date: formatDate(maxDate) }) : "";
 }
 
 function limitWords({ kind, min, max, options, minDate, maxDate }) {
   const words = [];
   if (kind === "multiple") {
-    if (min === max) words.push(`Choose ${min}`);
+    if (min === max) words.push(t("Choose {min}", { min }));
     else if (max < options.length)
-      words.push(min > 1 ? `Choose ${min} to ${max}` : `Choose up to ${max}`);
-    else if (min > 0) words.push(`Choose at least ${min}`);
+      words.push(
+        min > 1 ? t("Choose {min} to {max}", { min, max }) : t("Choose up to {max}", { max }),
+      );
+    else if (min > 0) words.push(t("Choose at least {min}", { min }));
   }
-  if (minDate && maxDate) words.push(`${formatDate(minDate)} to ${formatDate(maxDate)}`);
-  else if (minDate) words.push(`From ${formatDate(minDate)}`);
-  else if (maxDate) words.push(`Until ${formatDate(maxDate)}`);
+  if (minDate && maxDate) words.push(rangeWords(minDate, maxDate));
+  else if (minDate) words.push(t("From {date}", { date: formatDate(minDate) }));
+  else if (maxDate) words.push(t("Until {date}", { date: formatDate(maxDate) }));
   return words.length ? html`<span class="muted">${words.join(", ")}</span>` : nothing;
 }

@@ -40,8 +40,9 @@ export class Steps {
     this.#next += 1;
   }
 
-  finish({ stepId = this.#lastStarted, usage }) {
-    this.#steps.set(stepId, { ...this.#steps.get(stepId), stepId, usage });
+  finish({ stepId = this.#lastStarted, usage, model }) {
+    const named = model === undefined ? {} : { model };
+    this.#steps.set(stepId, { ...this.#steps.get(stepId), stepId, usage, ...named });
   }
 
   withdraw({ step_id: stepId, parts }) {

@@ -18,10 +18,10 @@ export function styled(name) {
   return loading.get(name);
 }
 
-/** Add a style sheet to the page. @param {string} href */
+/** Add a style sheet to the page, before the deployer's. @param {string} href */
 export const linked = (href) =>
   new Promise((loaded) => {
     const link = document.createElement("link");
     Object.assign(link, { rel: "stylesheet", href, onload: loaded, onerror: loaded });
-    document.head.append(link);
+    document.head.insertBefore(link, document.getElementById("overlay"));
   });

@@ -4,6 +4,7 @@
  */
 
 import { jsonOf } from "./interrupts.js";
+import { t } from "./texts.js";
 
 /** @typedef {Record<string, any>} Json */
 
@@ -52,7 +53,7 @@ export class Substeps {
 }
 
 const OPEN = [undefined, "writing", "running", "pending"];
-const SUBAGENT_ENDED = "The subagent ended before this call finished.";
+const SUBAGENT_ENDED = t("The subagent ended before this call finished.");
 
 /** @param {Json} part */
 const isOpen = ({ state }) => OPEN.includes(state);

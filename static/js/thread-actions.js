@@ -4,6 +4,7 @@ import { BUSY } from "./editing.js";
 import { loaded } from "./notice.js";
 import { afterPaint } from "./paint.js";
 import { textOf } from "./parts.js";
+import { plural, t } from "./texts.js";
 
 /**
  * @param {{thread, editing, questions, words, drafts, composer, follower, notice, log: HTMLElement,
@@ -37,7 +38,7 @@ export function threadActions(page) {
     async onRegenerate(messageId) {
       const { messages, version } = thread.state;
       const dropped = messages.slice(messages.findIndex(({ id }) => id === messageId) + 1);
-      if (dropped.length && !(await page.confirmed(questionOf(dropped), "Regenerate"))) return;
+      if (dropped.length && !(await page.confirmed(questionOf(dropped), t("Regenerate")))) return;
       if (thread.busy) return notice.say(BUSY);
       goOn();
       thread.regenerate(messageId, version);
@@ -87,10 +88,19 @@ export function threadActions(page) {
 }
 
 function questionOf(messages) {
-  const count = messages.length === 1 ? "The message" : `The ${messages.length} messages`;
   const first = messages.map(textOf).find(Boolean) ?? "";
   const quoted = first.length > 60 ? `${first.slice(0, 60)}…` : first;
-  const stays = messages.length === 1 ? "stays" : "stay";
-  const from = quoted ? `, from “${quoted}” on,` : "";
-  return `Regenerate this reply? ${count} after it${from} ${stays} with this version.`;
+  return quoted
+    ? plural(
+        messages.length,
+        "Regenerate this reply? The message after it, “{quoted}”, stays with this version.",
+        "Regenerate this reply? The {count} messages after it, from “{quoted}” on, " +
+          "stay with this version.",
+        { quoted },
+      )
+    : plural(
+        messages.length,
+        "Regenerate this reply? The message after it stays with this version.",
+        "Regenerate this reply? The {count} messages after it stay with this version.",
+      );
 }

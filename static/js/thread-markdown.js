@@ -6,9 +6,11 @@
 import { inJson } from "./bounds.js";
 import { componentText, inline, quoted } from "./component-text.js";
 import { callOf, resolvedOf } from "./components.js";
+import { safeLink } from "./links.js";
 import { isDrawn, isOfBrowser, RENDER, SELECT } from "./parts.js";
 import { answersWords, resultWords } from "./selection.js";
 import { CUT_OFF } from "./sentences.js";
+import { t } from "./texts.js";
 
 /**
  * @param {{title: string, messages: Record<string, any>[]}} thread  with its parts as they are
@@ -17,7 +19,7 @@ import { CUT_OFF } from "./sentences.js";
 export function threadMarkdown({ title, messages }) {
   const images = [];
   const parts = [
-    `# ${inline(title || "Untitled")}`,
+    `# ${inline(title || t("Untitled"))}`,
     ...messages.map((message) => said(message, images)),
   ];
   const sources = images.map((address, i) => `[image-${i + 1}]: ${address}`);
@@ -30,18 +32,27 @@ export const answerMarkdown = ({ parts }) =>
     part.type === "text" ? part.text : isDrawn(part) && (shown(part) || call(part)),
   );
 
+/** The pages that an answer is based on. */
+function sourcesOf({ parts }) {
+  const sources = parts.filter(({ type }) => type === "source");
+  const links = new Map(sources.map(({ url, title }) => [url, inline(title || url)]));
+  const lines = [...links].map(([url, words], index) =>
+    safeLink(url) ? `${index + 1}. [${words}](<${safeLink(url)}>)` : `${index + 1}. ${words}`,
+  );
+  return lines.length ? [t("Sources"), ...lines].join("\n") : "";
+}
+
 const blocks = (parts, block) => parts.map(block).filter(Boolean).join("\n\n");
 
 function said(message, images) {
   const body = blocks(message.parts, (part) => (VIEWS[part.type] ?? nothing)(part, images));
-  return [message.role === "user" ? "## You" : "## Assistant", body, end(message)]
-    .filter(Boolean)
-    .join("\n\n");
+  const name = message.role === "user" ? t("You") : t("Assistant");
+  return [`## ${name}`, body, sourcesOf(message), end(message)].filter(Boolean).join("\n\n");
 }
 
 function end({ ended, error, finishReason }) {
-  if (error) return quoted(`Failed: ${inline(error.message)}`);
-  if (ended) return quoted(`Not finished: ${inline(ended.reason)}`);
+  if (error) return quoted(`${t("Failed:")} ${inline(error.message)}`);
+  if (ended) return quoted(`${t("Not finished:")} ${inline(ended.reason)}`);
   return Object.hasOwn(CUT_OFF, finishReason) ? quoted(CUT_OFF[finishReason]) : "";
 }
 
@@ -49,10 +60,10 @@ const nothing = () => "";
 
 const VIEWS = {
   text: ({ text }) => text,
-  reasoning: ({ text }) => quoted(`Thought: ${text}`),
+  reasoning: ({ text }) => quoted(`${t("Thought:")} ${text}`),
   image({ image, alt }, images) {
     images.push(image);
-    return `![${inline(alt || "Image")}][image-${images.length}]`;
+    return `![${inline(alt || t("Image"))}][image-${images.length}]`;
   },
   "tool-call": (part) => shown(part) || call(part),
 };
@@ -83,22 +94,26 @@ function ofBrowser(part) {
 function question({ args, state, result }) {
   const { value, values, date, start, end, answers, cancelled } = result ?? {};
   const filled = answers && answersWords(answers, args?.fields);
-  const chosen = values ?? [value ?? date ?? filled ?? (start && `${start} to ${end}`)];
+  const chosen = values ?? [
+    value ?? date ?? filled ?? (start && t("{start} to {end}", { start, end })),
+  ];
   const isAnswered = state === "result" && !cancelled;
   const answer = isAnswered
     ? chosen
         .filter((item) => item !== undefined)
         .map((item) => inline(String(item)))
         .join(", ")
-    : "not answered";
-  return quoted(`${inline(args?.prompt ?? "Question")}: ${answer || "nothing"}`);
+    : t("not answered");
+  return quoted(`${inline(args?.prompt ?? t("Question"))}: ${answer || t("nothing")}`);
 }
 
 function call({ toolName, argsText, state, result }) {
   const told = result === undefined ? [] : [code(inJson(result))];
-  return [`**Tool ${inline(toolName)}** (${inline(state)})`, code(argsText || "{}"), ...told].join(
-    "\n\n",
-  );
+  return [
+    `**${t("Tool {name}", { name: inline(toolName) })}** (${inline(state)})`,
+    code(argsText || "{}"),
+    ...told,
+  ].join("\n\n");
 }
 
 /** A fence that no line of the text can close. */

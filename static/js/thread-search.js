@@ -1,8 +1,9 @@
 /** The search in the list of threads: what was found for the words that stand in the field. */
 
 import * as api from "./api.js";
-import { plural } from "./format.js";
+
 import { sentenceOf } from "./sentences.js";
+import { plural, t } from "./texts.js";
 
 const PAUSE_MS = 150;
 const NOTHING = { words: "", threads: [], cursor: null, loading: false, failure: null };
@@ -67,7 +68,7 @@ export class ThreadSearch {
       return {
         failure:
           error.code === "invalid_query"
-            ? "Look for words of letters or digits."
+            ? t("Look for words of letters or digits.")
             : sentenceOf(error),
       };
     }
@@ -81,5 +82,7 @@ export class ThreadSearch {
 
 const countOf = ({ threads, cursor }) =>
   threads.length
-    ? `${plural(threads.length, "thread")}${cursor ? " or more" : ""} found`
-    : "No thread found";
+    ? cursor
+      ? plural(threads.length, "{count} thread or more found", "{count} threads or more found")
+      : plural(threads.length, "{count} thread found", "{count} threads found")
+    : t("No thread found");

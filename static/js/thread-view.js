@@ -9,6 +9,8 @@ import { icons } from "./icons.js";
 import { interruptsView } from "./interrupt-view.js";
 import { failure, messageView } from "./message-view.js";
 import { outboxView, unsentOf } from "./outbox-view.js";
+import { settings } from "./settings.js";
+import { t } from "./texts.js";
 import { withUi } from "./ui-messages.js";
 import { lookedAtView } from "./versions-view.js";
 
@@ -66,7 +68,7 @@ export function threadView(
 }
 
 const shortened = () =>
-  html`<p class="mark">${icons.stopped} The model no longer gets the messages above</p>`;
+  html`<p class="mark">${icons.stopped} ${t("The model no longer gets the messages above")}</p>`;
 
 const earlier = ({ loadingEarlier }, actions) => html`
   <button
@@ -75,7 +77,7 @@ const earlier = ({ loadingEarlier }, actions) => html`
     aria-disabled=${String(loadingEarlier)}
     @click=${actions.onEarlier}
   >
-    ${loadingEarlier ? "Loading earlier messages…" : "Earlier messages"}
+    ${loadingEarlier ? t("Loading earlier messages…") : t("Earlier messages")}
   </button>
 `;
 
@@ -84,45 +86,50 @@ const isEmpty = ({ role, parts, running }, { interrupts }) =>
   interrupts.length > 0 && role === "assistant" && !parts.length && !running;
 
 const skeleton = () => html`
-  <div class="loading" role="img" aria-label="Loading the thread">
+  <div class="loading" role="img" aria-label=${t("Loading the thread")}>
     <div class="skeleton bubble"></div>
     <div class="skeleton lines"></div>
     <div class="skeleton bubble"></div>
     <div class="skeleton lines"></div>
   </div>
 `;
+
+const GONE = t(
+  "It was deleted, or the link is not whole. What you have written comes along into a new one.",
+);
 
 const missing = (actions) => html`
   <div class="empty">
-    <h2>This thread is gone</h2>
-    <p>
-      It was deleted, or the link is not whole. What you have written comes along into a new one.
-    </p>
-    <button type="button" class="primary" @click=${actions.onNew}>New thread</button>
+    <h2>${t("This thread is gone")}</h2>
+    <p>${GONE}</p>
+    <button type="button" class="primary" @click=${actions.onNew}>${t("New thread")}</button>
   </div>
 `;
 
-const empty = (examples, graph, actions) => html`
-  <div class="empty">
-    <h2>What would you like to know?</h2>
-    ${
-      examples.length
-        ? offer(examples, actions)
-        : graph?.description
-          ? html`<p>${graph.description}</p>`
-          : nothing
-    }
-  </div>
-`;
+const empty = (examples, graph, actions) => {
+  const { welcome, prompts } = settings;
+  const groups = prompts ?? (examples.length ? [{ prompts: examples.map(asPrompt) }] : []);
+  const about = welcome?.text ?? (groups.length ? (prompts ? null : OFFER) : graph?.description);
+  return html`
+    <div class="empty">
+      <h2>${welcome?.heading ?? t("What would you like to know?")}</h2>
+      ${about ? html`<p>${about}</p>` : nothing} ${groups.map((group) => offer(group, actions))}
+    </div>
+  `;
+};
 
-const offer = (examples, actions) => html`
-  <p>Ask something, or try one of these. Each shows what the stream can carry.</p>
+const OFFER = t("Ask something, or try one of these. Each shows what the stream can carry.");
+
+const asPrompt = (example) => ({ label: example, message: example });
+
+const offer = ({ heading, prompts }, actions) => html`
+  ${heading ? html`<h3 class="examples-heading">${heading}</h3>` : nothing}
   <ul class="examples">
-    ${examples.map(
-      (example) =>
+    ${prompts.map(
+      ({ label, message }) =>
         html`<li>
-          <button type="button" class="example" @click=${() => actions.onExample(example)}>
-            ${withDates(example)}
+          <button type="button" class="example" @click=${() => actions.onExample(message)}>
+            ${withDates(label)}
           </button>
         </li>`,
     )}
@@ -134,20 +141,21 @@ function ending(state, actions) {
   if (state.problem) {
     const { detail, retry } = state.problem;
     const button =
-      retry && html`<button type="button" @click=${actions.onRetry}>${icons.again} Retry</button>`;
+      retry &&
+      html`<button type="button" @click=${actions.onRetry}>${icons.again} ${t("Retry")}</button>`;
     return banner("danger", detail, button);
   }
   const last = state.messages.at(-1);
   if (!last || !isOver(last, state)) return nothing;
   const goOn = (word) =>
     html`<button type="button" @click=${actions.onResume}>${icons.again} ${word}</button>`;
-  if (last.error) return banner("danger", failure(last.error), goOn("Retry"));
-  if (last.ended && state.runState === "interrupted") return interrupted(goOn("Continue"));
+  if (last.error) return banner("danger", failure(last.error), goOn(t("Retry")));
+  if (last.ended && state.runState === "interrupted") return interrupted(goOn(t("Continue")));
   if (last.ended || last.finishReason === "length")
-    return banner("info", "The reply is not finished.", goOn("Continue"));
+    return banner("info", t("The reply is not finished."), goOn(t("Continue")));
   const isCut =
     last.role === "user" || (last.finishReason === undefined && state.runState !== "finished");
-  if (isCut) return interrupted(goOn("Continue"));
+  if (isCut) return interrupted(goOn(t("Continue")));
   return nothing;
 }
 
@@ -164,7 +172,7 @@ function waitsForApproval({ parts }, { runState }) {
 }
 
 const interrupted = (button) =>
-  banner("warning", "The reply was interrupted before it was finished.", button);
+  banner("warning", t("The reply was interrupted before it was finished."), button);
 
 const banner = (tone, words, button) => html`
   <div class="banner ${tone}" role="alert">

@@ -9,6 +9,7 @@ import { formatInstant, formatMoment } from "./format.js";
 import { icons } from "./icons.js";
 import { isComposing } from "./keys.js";
 import { urlOf } from "./location.js";
+import { t } from "./texts.js";
 import { visible } from "./unseen.js";
 
 /**
@@ -20,11 +21,11 @@ import { visible } from "./unseen.js";
  */
 export function threadsView(list, about, actions) {
   if (!list.loaded)
-    return html`<div class="skeleton lines" role="img" aria-label="Loading threads"></div>`;
+    return html`<div class="skeleton lines" role="img" aria-label=${t("Loading threads")}></div>`;
   if (list.failed && !list.threads.length) {
     return html`<p class="threads-note">
-      The list could not be loaded.
-      <button type="button" class="link" @click=${actions.onReload}>Retry</button>
+      ${t("The list could not be loaded.")}
+      <button type="button" class="link" @click=${actions.onReload}>${t("Retry")}</button>
     </p>`;
   }
   const { open } = about;
@@ -36,10 +37,10 @@ export function threadsView(list, about, actions) {
       list.threads.length || isFar
         ? nothing
         : html`<p class="threads-note">
-            ${list.isArchive ? "Nothing is archived." : "Your threads will be listed here."}
+            ${list.isArchive ? t("Nothing is archived.") : t("Your threads will be listed here.")}
           </p>`
     }
-    ${[...(isFar ? [["Open", [open]]] : []), ...byDay(threads)].map(
+    ${[...(isFar ? [[t("Open"), [open]]] : []), ...byDay(threads)].map(
       ([day, threads]) => html`
         <h3>${day}</h3>
         <ul>
@@ -54,7 +55,7 @@ export function threadsView(list, about, actions) {
     ${
       list.cursor
         ? html`<button type="button" class="quiet more" @click=${actions.onMore}>
-            Show older threads
+            ${t("Show older threads")}
           </button>`
         : nothing
     }
@@ -64,18 +65,19 @@ export function threadsView(list, about, actions) {
         : html`<button
             type="button"
             class="quiet more archive"
+            data-part="archive"
             @click=${() => actions.onArchive(true)}
           >
-            ${icons.archive} Archived threads
+            ${icons.archive} ${t("Archived threads")}
           </button>`
     }
   `;
 }
 
 const archiveTitle = (actions) => html`
-  <h2 class="archive-title">Archived threads</h2>
+  <h2 class="archive-title">${t("Archived threads")}</h2>
   <button type="button" class="quiet more archive" @click=${() => actions.onArchive(false)}>
-    Back to all threads
+    ${t("Back to all threads")}
   </button>
 `;
 
@@ -136,9 +138,9 @@ function toldApart(twins, [format, ...finer] = [formatMoment, formatInstant]) {
 
 /** Dots before the title. */
 const MARKS = {
-  live: "Generating",
-  waiting: "Waiting for an answer",
-  unsent: "Messages are not sent yet",
+  live: t("Generating"),
+  waiting: t("Waiting for an answer"),
+  unsent: t("Messages are not sent yet"),
 };
 
 const entry = (
@@ -158,7 +160,7 @@ const entry = (
         : nothing
     }
     <span class="thread-name">
-      <span class="thread-title">${visible(title) || "Untitled"}</span>
+      <span class="thread-title">${visible(title) || t("Untitled")}</span>
       ${told ? html`<span class="thread-told">${told}</span>` : nothing}
     </span>
     ${
@@ -174,8 +176,9 @@ const entry = (
     <button
       type="button"
       class="icon-button"
-      aria-label="Rename ${named(title, told)}"
-      title="Rename"
+      data-part="rename"
+      aria-label=${t("Rename {name}", { name: named(title, told) })}
+      title=${t("Rename")}
       @click=${() => actions.onRename(id)}
     >
       ${icons.pencil}
@@ -183,8 +186,9 @@ const entry = (
     <button
       type="button"
       class="icon-button"
-      aria-label="Delete ${named(title, told)}"
-      title="Delete"
+      data-part="delete"
+      aria-label=${t("Delete {name}", { name: named(title, told) })}
+      title=${t("Delete")}
       @click=${() => actions.onForget(id, named(title, told))}
     >
       ${icons.bin}
@@ -199,8 +203,8 @@ const arranging = ({ id, name, pinned, archived }, actions) => html`
       : html`<button
           type="button"
           class="icon-button ${pinned ? "pinned" : ""}"
-          aria-label="${pinned ? "Unpin" : "Pin"} ${name}"
-          title=${pinned ? "Unpin" : "Pin"}
+          aria-label=${pinned ? t("Unpin {name}", { name }) : t("Pin {name}", { name })}
+          title=${pinned ? t("Unpin") : t("Pin")}
           @click=${() => actions.onArrange(id, { pinned: !pinned }, name)}
         >
           ${icons.pin}
@@ -209,8 +213,9 @@ const arranging = ({ id, name, pinned, archived }, actions) => html`
   <button
     type="button"
     class="icon-button"
-    aria-label="${archived ? "Unarchive" : "Archive"} ${name}"
-    title=${archived ? "Unarchive" : "Archive"}
+    data-part="archive"
+    aria-label=${archived ? t("Unarchive {name}", { name }) : t("Archive {name}", { name })}
+    title=${archived ? t("Unarchive") : t("Archive")}
     @click=${() => actions.onArrange(id, { archived: !archived }, name)}
   >
     ${icons.archive}
@@ -239,12 +244,14 @@ function nameForm({ id, title }, actions) {
       <input
         name="title"
         maxlength="200"
-        aria-label="New title"
+        aria-label=${t("New title")}
         autocomplete="off"
         .defaultValue=${title}
         ${ref((input) => input && !input.dataset.seen && select(input))}
       />
-      <button type="submit" class="icon-button" aria-label="Save title">${icons.check}</button>
+      <button type="submit" class="icon-button" aria-label=${t("Save title")}>
+        ${icons.check}
+      </button>
     </form>
   `;
 }

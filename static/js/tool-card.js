@@ -6,18 +6,19 @@ import { cut, inJson, legible } from "./bounds.js";
 import { formatMs } from "./format.js";
 import { icons } from "./icons.js";
 import { code, markdown } from "./markdown.js";
+import { plural, t } from "./texts.js";
 
 /** By state: what it is called, and its icon. */
 export const STATES = {
-  writing: ["Writing arguments", null],
-  running: ["Running", null],
-  pending: ["Not answered", icons.question],
-  result: ["Complete", icons.check],
-  shown: ["Shown", icons.check],
-  error: ["Error", icons.warning],
-  timeout: ["Timed out", icons.clock],
-  cancelled: ["Cancelled", icons.stopped],
-  declined: ["Declined", icons.cross],
+  writing: [t("Writing arguments"), null],
+  running: [t("Running"), null],
+  pending: [t("Not answered"), icons.question],
+  result: [t("Complete"), icons.check],
+  shown: [t("Shown"), icons.check],
+  error: [t("Error"), icons.warning],
+  timeout: [t("Timed out"), icons.clock],
+  cancelled: [t("Cancelled"), icons.stopped],
+  declined: [t("Declined"), icons.cross],
 };
 
 export function toolCard(part) {
@@ -27,13 +28,14 @@ export function toolCard(part) {
     <details
       class="tool-card ${part.state in STATES ? part.state : "pending"}"
       data-call=${part.toolCallId}
+      data-part="tool_calls"
     >
       <summary>
         <span class="tool-state">${sign}</span>
         <code class="tool-name">${legible(part.toolName)}</code>
         <span class="tool-args">${preview(part)}</span>
         <span class="tool-word">${word}</span>
-        ${part.ms === undefined ? nothing : html`<span class="tool-ms">${formatMs(part.ms)}</span>`}
+        ${part.ms === undefined ? nothing : took(part.ms)}
         <span class="tool-open">${icons.chevron}</span>
       </summary>
       <div class="tool-body">
@@ -45,11 +47,13 @@ export function toolCard(part) {
     ${part.messages?.length || part.messagesCut ? subagents(part, sign) : nothing}
     ${
       part.isError && !isToldBelow(part)
-        ? html`<p class="tool-error">${errorOf(part.result)}</p>`
+        ? html`<p class="tool-error" data-part="tool_calls">${errorOf(part.result)}</p>`
         : nothing
     }
   `;
 }
+
+const took = (ms) => html`<span class="tool-ms" data-part="times">${formatMs(ms)}</span>`;
 
 const isAtWork = ({ state }) => state === "running";
 
@@ -59,12 +63,12 @@ function subagents(part, sign) {
   const steps = messages.length + cut;
   const names = [...new Set(messages.map(nameOf))];
   return html`
-    <details class="subagents" ?open=${isAtWork(part)}>
+    <details class="subagents" data-part="tool_calls" ?open=${isAtWork(part)}>
       <summary>
         <span class="tool-state">${sign}</span>
         <span class="subagents-names">${legible(names.join(", "))}</span>
         <span class="tool-args">${isAtWork(part) ? legible(doing(messages)) : nothing}</span>
-        <span class="tool-word">${steps === 1 ? "1 step" : `${steps} steps`}</span>
+        <span class="tool-word">${plural(steps, "{count} step", "{count} steps")}</span>
         <span class="tool-open">${icons.chevron}</span>
       </summary>
       <div class="subagents-body">
@@ -80,15 +84,15 @@ function subagents(part, sign) {
 }
 
 const earlier = (cut) =>
-  cut === 1 ? "An earlier step is not kept." : `${cut} earlier steps are not kept.`;
+  plural(cut, "An earlier step is not kept.", "{count} earlier steps are not kept.");
 
-const nameOf = ({ agent }) => agent ?? "Subagent";
+const nameOf = ({ agent }) => agent ?? t("Subagent");
 
 /** What the subagent does now, in a few words. */
 function doing(messages) {
   const last = messages.at(-1)?.parts.at(-1);
   if (last?.type === "tool-call") return last.toolName;
-  return last?.type === "reasoning" ? "Thinking" : (last?.text ?? "").slice(-MAX_PREVIEW);
+  return last?.type === "reasoning" ? t("Thinking") : (last?.text ?? "").slice(-MAX_PREVIEW);
 }
 
 function substep(message, isNamed) {
@@ -104,7 +108,7 @@ function substepPart(part) {
   const text = html`<div class="markdown" ${markdown(part.text, Boolean(part.open))}></div>`;
   if (part.type === "text") return text;
   return html`<details class="reasoning">
-    <summary>${icons.thought} Thought</summary>
+    <summary>${icons.thought} ${t("Thought")}</summary>
     ${text}
   </details>`;
 }
@@ -114,15 +118,15 @@ const isToldBelow = ({ state, approval }) =>
   state === "declined" || (state === "cancelled" && approval);
 
 const body = (part) => html`
-  ${part.progress === undefined ? nothing : section("Progress", part.progress)}
-  ${section("Arguments", argumentsOf(part))}
-  ${part.approval?.args ? section("Arguments as approved", part.approval.args) : nothing}
+  ${part.progress === undefined ? nothing : section(t("Progress"), part.progress)}
+  ${section(t("Arguments"), argumentsOf(part))}
+  ${part.approval?.args ? section(t("Arguments as approved"), part.approval.args) : nothing}
   ${part.result === undefined ? nothing : result(part)}
 `;
 
 function result({ isError, result }) {
-  if (isHidden(result)) return html`<p class="tool-hidden">Result not shown</p>`;
-  return section(isError ? "Error" : "Result", result);
+  if (isHidden(result)) return html`<p class="tool-hidden">${t("Result not shown")}</p>`;
+  return section(isError ? t("Error") : t("Result"), result);
 }
 
 /** What the server sends in place of a result that the client may not see. */
@@ -166,6 +170,6 @@ function preview({ args, approval }) {
 
 function errorOf(result) {
   const { message, id } = result?.error ?? {};
-  const said = typeof message === "string" ? message : "The call failed.";
+  const said = typeof message === "string" ? message : t("The call failed.");
   return cut(legible(id ? `${said} (${id})` : said));
 }

@@ -2,6 +2,7 @@
 
 import { html, nothing, render } from "../vendor/lit-html/lit-html.js";
 import { icons } from "./icons.js";
+import { t } from "./texts.js";
 
 const MOST_SECONDS = 60;
 
@@ -23,19 +24,19 @@ export class UndoLine {
    */
   show(words, undo, seconds) {
     clearTimeout(this.#timer);
-    this.#status.textContent = `${words} It can be undone.`;
+    this.#status.textContent = `${words} ${t("It can be undone.")}`;
     const take = () => {
       this.hide();
       undo();
     };
     render(
       html`<p>${words}</p>
-        <button type="button" class="quiet" @click=${take}>Undo</button>
+        <button type="button" class="quiet" @click=${take}>${t("Undo")}</button>
         <button
           type="button"
           class="icon-button"
-          aria-label="Dismiss"
-          title="Dismiss"
+          aria-label=${t("Dismiss")}
+          title=${t("Dismiss")}
           @click=${() => this.hide()}
         >
           ${icons.cross}

@@ -4,6 +4,7 @@
 
 import { showVersion } from "./location.js";
 import { afterPaint } from "./paint.js";
+import { t } from "./texts.js";
 import { inPlaceOf } from "./versions.js";
 
 export class VersionWalk {
@@ -25,7 +26,10 @@ export class VersionWalk {
     const message = inPlaceOf(thread.state.messages, from, version);
     if (!message) return;
     const number = message.versions.indexOf(version) + 1;
-    status.textContent = `Version ${number} of ${message.versions.length}`;
+    status.textContent = t("Version {number} of {count}", {
+      number,
+      count: message.versions.length,
+    });
     afterPaint(() => {
       const shown = article(log, message);
       if (!shown) return;

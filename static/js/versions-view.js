@@ -2,6 +2,7 @@
 
 import { html, nothing } from "../vendor/lit-html/lit-html.js";
 import { icons } from "./icons.js";
+import { t } from "./texts.js";
 import { beside } from "./versions.js";
 
 /** @type {["previous" | "next", -1 | 1, object][]} */
@@ -23,11 +24,13 @@ export function versionsView(message, onLook) {
   return html`<div
     class="versions"
     role="group"
-    aria-label=${role === "user" ? "Versions of this message" : "Versions of this reply"}
+    aria-label=${role === "user" ? t("Versions of this message") : t("Versions of this reply")}
   >
     ${previous}
     <span class="version" aria-hidden="true">${number}/${versions.length}</span>
-    <span class="visually-hidden">Version ${number} of ${versions.length}</span>
+    <span class="visually-hidden"
+      >${t("Version {number} of {count}", { number, count: versions.length })}</span
+    >
     ${next}
   </div>`;
 }
@@ -35,7 +38,7 @@ export function versionsView(message, onLook) {
 /** One that leads nowhere keeps the focus. */
 function button(message, [name, step, icon], onLook) {
   const to = beside(message, step);
-  const label = name === "next" ? "Next version" : "Previous version";
+  const label = name === "next" ? t("Next version") : t("Previous version");
   return html`<button
     type="button"
     class="icon-button"
@@ -53,7 +56,7 @@ function button(message, [name, step, icon], onLook) {
 export const lookedAtView = ({ onLookBack }) => html`
   <div class="banner info looked-at" role="note">
     ${icons.info}
-    <p>You are looking at another version. The thread goes on from here when you send.</p>
-    <button type="button" @click=${onLookBack}>Back to the thread</button>
+    <p>${t("You are looking at another version. The thread goes on from here when you send.")}</p>
+    <button type="button" @click=${onLookBack}>${t("Back to the thread")}</button>
   </div>
 `;

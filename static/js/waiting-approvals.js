@@ -3,6 +3,7 @@
 import * as api from "./api.js";
 import { isOnItsWay } from "./approvals.js";
 import { cut } from "./bounds.js";
+import { t } from "./texts.js";
 import { visible } from "./unseen.js";
 
 const WATCH_MS = 15_000;
@@ -59,7 +60,9 @@ export class WaitingApprovals {
     try {
       await api.decide(id, decision);
       this.#gone(id, {
-        words: `${name} was ${decision.approved ? "approved" : "declined"}.`,
+        words: decision.approved
+          ? t("{name} was approved.", { name })
+          : t("{name} was declined.", { name }),
         isError: false,
       });
     } catch (error) {

@@ -4,8 +4,9 @@
  */
 
 import { isFor, isWhole } from "./outbox.js";
+import { t } from "./texts.js";
 
-const LOST = "Images of a message were not kept: it was not sent. Attach them again.";
+const LOST = t("Images of a message were not kept: it was not sent. Attach them again.");
 
 export class Words {
   #heard = Promise.resolve();

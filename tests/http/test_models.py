@@ -50,6 +50,7 @@ async def test_the_models_are_listed_the_default_first(
             "max": 10,
             "max_bytes": 8_000_000,
         },
+        "max_message_chars": 32_000,
     }
 
 

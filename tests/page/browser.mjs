@@ -162,7 +162,7 @@ const globals = {
   addEventListener: (type, listener) => current.listen(type, listener),
   matchMedia: () => ({ matches: false, addEventListener: () => {} }),
   // lit-html asks for these two when it is loaded; nothing is rendered here.
-  document: { createComment: () => ({}), createTreeWalker: () => ({}) },
+  document: { ...document, createComment: () => ({}), createTreeWalker: () => ({}) },
 };
 for (const [name, value] of Object.entries(globals)) {
   Object.defineProperty(globalThis, name, { value, configurable: true, writable: true });

@@ -24,7 +24,10 @@ export default [
     files: ["static/js/**", "static/components/**"],
     languageOptions: { globals: globals.browser },
   },
-  { files: ["static/js/theme-boot.js"], languageOptions: { sourceType: "script" } },
+  {
+    files: ["static/js/theme-boot.js", "static/js/widget.js"],
+    languageOptions: { sourceType: "script" },
+  },
   {
     files: ["static/build.mjs", "tests/page/**"],
     languageOptions: { globals: { ...globals.node, document: "readonly" } },

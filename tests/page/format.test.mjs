@@ -14,7 +14,6 @@ const {
   formatterOf,
   isDate,
   paragraphs,
-  plural,
   shortDates,
 } = await import("../../static/js/format.js");
 
@@ -121,11 +120,4 @@ test("a moment is told by the clock of the reader, without the day if that is to
 test("paragraphs leave out what is empty", () => {
   assert.equal(paragraphs("One", " \n", "", "Two"), "One\n\nTwo");
   assert.equal(paragraphs("", ""), "");
-});
-
-test("only one of a thing is in the singular", () => {
-  assert.deepEqual(
-    [0, 1, 2000].map((count) => plural(count, "row")),
-    ["0 rows", "1 row", "2,000 rows"],
-  );
 });

@@ -96,10 +96,10 @@ test("a step keeps its node when it has ended, and its use of tokens", () => {
   const steps = new Steps([]);
   steps.start(started("a", "agent", "team:1"));
   steps.start(started("b", "writer"));
-  steps.finish({ stepId: "a", usage: 1 });
+  steps.finish({ stepId: "a", usage: 1, model: "m" });
   steps.finish({ usage: 2 });
   assert.deepEqual(steps.list, [
-    { stepId: "a", node: "agent", namespace: ["team:1"], usage: 1 },
+    { stepId: "a", node: "agent", namespace: ["team:1"], usage: 1, model: "m" },
     { stepId: "b", node: "writer", namespace: [], usage: 2 },
   ]);
 });

@@ -15,7 +15,11 @@ function searching(t) {
   t.mock.method(
     globalThis,
     "fetch",
-    (url) => new Promise((resolve, reject) => requests.push({ url, resolve, reject })),
+    (address) =>
+      new Promise((resolve, reject) => {
+        const url = address.replace("http://page.test/desk", "");
+        requests.push({ url, resolve, reject });
+      }),
   );
   const answer = async (number, body, status = 200) => {
     requests[number].resolve(new Response(JSON.stringify(body), { status }));

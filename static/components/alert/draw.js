@@ -3,12 +3,13 @@
 import { html, nothing } from "../../vendor/lit-html/lit-html.js";
 import { withDates } from "../../js/dates.js";
 import { icons } from "../../js/icons.js";
+import { t } from "../../js/texts.js";
 
 const LOOKS = {
-  info: ["info", icons.info, "Information"],
-  success: ["success", icons.check, "Success"],
-  warning: ["warning", icons.warning, "Warning"],
-  danger: ["danger", icons.warning, "Danger"],
+  info: ["info", icons.info, t("Information")],
+  success: ["success", icons.check, t("Success")],
+  warning: ["warning", icons.warning, t("Warning")],
+  danger: ["danger", icons.warning, t("Danger")],
 };
 
 /** The title stands in the box. */

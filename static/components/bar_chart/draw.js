@@ -4,6 +4,7 @@ import { html, nothing, render, svg } from "../../vendor/lit-html/lit-html.js";
 import { formatCompact, shortDates } from "../../js/format.js";
 import { axisOf, chartFrame } from "../../js/chart.js";
 import { drawing } from "../../js/drawing.js";
+import { plural, t } from "../../js/texts.js";
 import { heightOf, lying } from "./horizontal.js";
 import { barLabel } from "./label.js";
 
@@ -14,10 +15,10 @@ const CHAR_PX = 6.6;
 export function draw(props, { isStreaming }) {
   const { title, categories, series, x_label: xLabel } = props;
   const chart = {
-    kind: "Bar chart",
+    kind: t("Bar chart"),
     title,
-    noun: "bar",
-    head: xLabel ?? "Category",
+    counted: (/** @type {number} */ count) => plural(count, "{count} bar", "{count} bars"),
+    head: xLabel ?? t("Category"),
     keys: categories,
     series,
     isStreaming,

@@ -1,4 +1,5 @@
 import { formatterOf } from "../../js/format.js";
+import { t } from "../../js/texts.js";
 
 /**
  * "apples, 2024: 3", of the value of a category in a series.
@@ -7,6 +8,6 @@ import { formatterOf } from "../../js/format.js";
  * @param {number | null} value
  */
 export const barLabel = (category, name, data, value) => {
-  const words = value === null ? "no value" : formatterOf(name, data)(value);
+  const words = value === null ? t("no value") : formatterOf(name, data)(value);
   return `${category}${name ? `, ${name}` : ""}: ${words}`;
 };

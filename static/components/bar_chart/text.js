@@ -1,2 +1,4 @@
+import { t } from "../../js/texts.js";
+
 export const text = ({ categories, series, x_label: label }, { columns }) =>
-  columns(label ?? "Category", categories, series);
+  columns(label ?? t("Category"), categories, series);

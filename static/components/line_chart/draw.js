@@ -6,14 +6,15 @@ import { html, render } from "../../vendor/lit-html/lit-html.js";
 import { icons } from "../../js/icons.js";
 import { chartFrame } from "../../js/chart.js";
 import { drawing } from "../../js/drawing.js";
+import { plural, t } from "../../js/texts.js";
 import { LinePlot } from "./line-plot.js";
 
 export function draw(props, { isStreaming }) {
   const { title, x, series, x_label: xLabel } = props;
   const chart = {
-    kind: "Line chart",
+    kind: t("Line chart"),
     title,
-    noun: "point",
+    counted: (/** @type {number} */ count) => plural(count, "{count} point", "{count} points"),
     head: xLabel ?? "x",
     keys: x,
     series,
@@ -133,6 +134,6 @@ class Lines {
 }
 
 const failed = (onRetry) => html`
-  <p role="status">${icons.warning} The chart could not be loaded. Its data is below.</p>
-  <button type="button" @click=${onRetry}>${icons.again} Retry</button>
+  <p role="status">${icons.warning} ${t("The chart could not be loaded. Its data is below.")}</p>
+  <button type="button" @click=${onRetry}>${icons.again} ${t("Retry")}</button>
 `;

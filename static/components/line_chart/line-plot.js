@@ -3,6 +3,7 @@
 import { formatCompact, formatterOf, isDate, shortDates } from "../../js/format.js";
 import { colour } from "../../js/theme.js";
 import { layersOf, nameOf } from "../../js/chart.js";
+import { settings } from "../../js/settings.js";
 
 const HEIGHT = 260;
 const MAX_LABEL = 16;
@@ -122,13 +123,19 @@ const written = (label, x) => {
   return (_, splits) => splits.map((value) => (value === null ? "" : format(value)));
 };
 
-const timeOfDay = new Intl.DateTimeFormat("en-GB", { timeStyle: "short", timeZone: "UTC" });
-const dayOfMonth = new Intl.DateTimeFormat("en-GB", {
+const timeOfDay = new Intl.DateTimeFormat(settings.locale ?? "en-GB", {
+  timeStyle: "short",
+  timeZone: "UTC",
+});
+const dayOfMonth = new Intl.DateTimeFormat(settings.locale ?? "en-GB", {
   day: "numeric",
   month: "short",
   timeZone: "UTC",
 });
-const monthOfYear = new Intl.DateTimeFormat("en-GB", { month: "short", timeZone: "UTC" });
+const monthOfYear = new Intl.DateTimeFormat(settings.locale ?? "en-GB", {
+  month: "short",
+  timeZone: "UTC",
+});
 const DAY = 86_400;
 
 /** Two lines at most: the time, and below it the day wherever a new one begins; or day and year. */

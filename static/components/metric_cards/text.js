@@ -1,6 +1,8 @@
+import { t } from "../../js/texts.js";
+
 export const text = ({ cards }, { table }) =>
   table([
-    ["Figure", "Value", "Change"],
+    [t("Figure"), t("Value"), t("Change")],
     ...cards.map(({ label, value, unit, delta }) => [
       label,
       [value, unit].filter((word) => word || word === 0).join(" "),

@@ -4,6 +4,7 @@ import { html, render, svg } from "../../vendor/lit-html/lit-html.js";
 import { chartFrame } from "../../js/chart.js";
 import { drawing } from "../../js/drawing.js";
 import { formatterOf } from "../../js/format.js";
+import { plural, t } from "../../js/texts.js";
 
 const SIZE = 220;
 const RADIUS = 106;
@@ -16,10 +17,10 @@ const RADIUS = 106;
 export function draw(props, { isStreaming }) {
   const { title, categories, series } = props;
   const chart = {
-    kind: "Pie chart",
+    kind: t("Pie chart"),
     title,
-    noun: "slice",
-    head: "Category",
+    counted: (/** @type {number} */ count) => plural(count, "{count} slice", "{count} slices"),
+    head: t("Category"),
     keys: categories,
     series,
     isStreaming,

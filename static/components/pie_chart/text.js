@@ -1,3 +1,5 @@
+import { t } from "../../js/texts.js";
+
 /** @param {any} props @param {any} writing */
 export const text = ({ categories, series }, { columns }) =>
-  columns("Category", categories, series);
+  columns(t("Category"), categories, series);

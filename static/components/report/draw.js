@@ -4,6 +4,7 @@ import { html } from "../../vendor/lit-html/lit-html.js";
 import { copy } from "../../js/clipboard.js";
 import { icons } from "../../js/icons.js";
 import { markdown } from "../../js/markdown.js";
+import { t } from "../../js/texts.js";
 
 export const draw = (props, { isStreaming }) => html`
   <div class="markdown" ${markdown(props.markdown, isStreaming)}></div>
@@ -14,7 +15,7 @@ export const draw = (props, { isStreaming }) => html`
       ?disabled=${isStreaming}
       @click=${(event) => copy(props.markdown, event.currentTarget)}
     >
-      ${icons.copy} Copy report
+      ${icons.copy} ${t("Copy report")}
     </button>
   </div>
 `;

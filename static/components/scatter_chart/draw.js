@@ -4,6 +4,7 @@ import { html, nothing, render, svg } from "../../vendor/lit-html/lit-html.js";
 import { axisOf, chartFrame, nameOf } from "../../js/chart.js";
 import { drawing } from "../../js/drawing.js";
 import { formatCompact, formatNumber } from "../../js/format.js";
+import { plural, t } from "../../js/texts.js";
 
 const HEIGHT = 260;
 const EDGE = { top: 12, right: 16, bottom: 30, left: 52 };
@@ -22,9 +23,9 @@ const MANY = 200;
 export function draw(props, { isStreaming }) {
   const { title, x, series, x_label: xLabel } = props;
   const chart = {
-    kind: "Scatter chart",
+    kind: t("Scatter chart"),
     title,
-    noun: "point",
+    counted: (/** @type {number} */ count) => plural(count, "{count} point", "{count} points"),
     head: xLabel ?? "x",
     keys: x,
     series,

@@ -3,8 +3,9 @@
 import { AsyncDirective, directive } from "../../vendor/lit-html/async-directive.js";
 import { html, nothing } from "../../vendor/lit-html/lit-html.js";
 import { csvButton } from "../../js/csv.js";
-import { formatNumber, plural } from "../../js/format.js";
+import { formatNumber } from "../../js/format.js";
 import { formatsOf, grid } from "../../js/grid.js";
+import { plural, t } from "../../js/texts.js";
 import { onTheme } from "../../js/theme.js";
 import { found, ordered } from "./rows.js";
 
@@ -86,7 +87,7 @@ const table = directive(
       };
       return html`
         ${rows.length > MANY ? filter((words) => this.#filter(words)) : nothing}
-        ${grid(title ?? "Table", heads, this.#onPage(shown), isRight, sorting)}
+        ${grid(title ?? t("Table"), heads, this.#onPage(shown), isRight, sorting)}
         <div class="component-bar">
           <span class="muted" role="status">${count(shown, rows)}</span>
           ${shown.length > PAGE ? this.#pages(shown.length) : nothing}
@@ -115,9 +116,9 @@ const table = directive(
           ${by < 0 ? "‹" : "›"}
         </button>`;
       return html`<span class="table-pages">
-        ${turn("Previous rows", -1, first > 0)}
+        ${turn(t("Previous rows"), -1, first > 0)}
         <span class="muted">${formatNumber(first + 1)}–${formatNumber(last)}</span>
-        ${turn("Next rows", 1, last < length)}
+        ${turn(t("Next rows"), 1, last < length)}
       </span>`;
     }
   },
@@ -127,8 +128,8 @@ const filter = (onWords) => html`
   <input
     type="search"
     class="table-filter"
-    placeholder="Filter rows"
-    aria-label="Filter rows"
+    placeholder=${t("Filter rows")}
+    aria-label=${t("Filter rows")}
     autocomplete="off"
     @input=${({ currentTarget }) => onWords(currentTarget.value)}
   />
@@ -136,8 +137,10 @@ const filter = (onWords) => html`
 
 const count = (shown, rows) =>
   shown.length === rows.length
-    ? plural(rows.length, "row")
-    : `${formatNumber(shown.length)} of ${plural(rows.length, "row")}`;
+    ? plural(rows.length, "{count} row", "{count} rows")
+    : plural(rows.length, "{shown} of {count} row", "{shown} of {count} rows", {
+        shown: formatNumber(shown.length),
+      });
 
 const isNumeric = (rows, column) =>
   rows.length > 0 && rows.every((row) => row[column] === null || typeof row[column] === "number");

@@ -1,5 +1,7 @@
 /** Rows of a table: those that have some words, and in the order of a column. */
 
+import { LOCALE } from "../../js/settings.js";
+
 /** @typedef {string | number | boolean | null} Cell */
 
 /**
@@ -33,7 +35,7 @@ export function ordered(rows, column, isDown) {
   });
 }
 
-const texts = new Intl.Collator("en", { numeric: true });
+const texts = new Intl.Collator(LOCALE, { numeric: true });
 
 /** @param {Cell} one @param {Cell} other */
 const compared = (one, other) =>

@@ -1,0 +1,2 @@
+var s={feedback:new URL("./feedback-64HVZZ2Z.css",import.meta.url),inspector:new URL("./inspector-VZWIOFAI.css",import.meta.url),keys:new URL("./keys-2BVLSFSX.css",import.meta.url),login:new URL("./login-VHDLFBHT.css",import.meta.url)},t=new Map;function c(e){return t.has(e)||t.set(e,r(s[e].href)),t.get(e)}var r=e=>new Promise(n=>{let o=document.createElement("link");Object.assign(o,{rel:"stylesheet",href:e,onload:n,onerror:n}),document.head.insertBefore(o,document.getElementById("overlay"))});export{c as a,r as b};
+//# sourceMappingURL=chunk-HB7JHYKV.js.map

@@ -1,2 +1,0 @@
-var o={feedback:new URL("./feedback-64HVZZ2Z.css",import.meta.url),inspector:new URL("./inspector-TEA3B5JH.css",import.meta.url),keys:new URL("./keys-HGDYHP77.css",import.meta.url),login:new URL("./login-VHDLFBHT.css",import.meta.url)},t=new Map;function c(e){return t.has(e)||t.set(e,r(o[e].href)),t.get(e)}var r=e=>new Promise(n=>{let s=document.createElement("link");Object.assign(s,{rel:"stylesheet",href:e,onload:n,onerror:n}),document.head.append(s)});export{c as a,r as b};
-//# sourceMappingURL=chunk-YPCLCISO.js.map

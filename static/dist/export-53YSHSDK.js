@@ -1,2 +1,0 @@
-import{a as p}from"./chunk-PZ2ZI6WR.js";import"./chunk-BG227MII.js";import{I as r,J as a,M as n,T as d,U as f,f as i,z as m}from"./chunk-SNKA6PWK.js";var j=t=>({...t,parts:m(t)});async function T({id:t,looksAt:c},w){let s=await i(t,c),{title:o,messages:h,state:l}=JSON.parse(s);if(w==="json"){a(r(o,"json"),"application/json",s);return}let x=h.map(j),e={title:o,messages:f(x,d(l))};await n(e.messages),a(r(o,"md"),"text/markdown",p(e))}export{T as exportThread};
-//# sourceMappingURL=export-53YSHSDK.js.map
