@@ -180,7 +180,7 @@ class Translator:
         if self._pending or self._steps.open_calls:
             answers = [message for message in new if isinstance(message, ToolMessage)]
             chunks += [c for message in answers for c in self._answered(message)]
-        if self._told_values is not None:
+        if self.told_values is not None:
             chunks += self._asides(messages, new)
         if ids := shown_ids([one.message for one in self.shortened[known:]]):
             chunks.append(HistoryShortened(ids))
