@@ -54,7 +54,7 @@ def announce(
     """Log where the server is and what it uses. `graphs` and `extensions` are their names, the
     default graph first."""
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
-    logger.info("turnstream on %(url)s", {"url": f"http://{host}:{port}"})
+    logger.info("turnstream on %(url)s", {"url": f"http://{host}:{port}{settings.path_prefix}"})
     logger.info("threads in %(database)s", {"database": settings.database})
     if settings.authenticates:
         logger.info("authentication: %(auth)s", {"auth": ", ".join(settings.auth)})

@@ -21,7 +21,7 @@ GROUPS: Mapping[str, Sequence[str]] = {
         *("drain_seconds", "ping_seconds", "header_seconds", "body_seconds", "keep_alive_seconds"),
         "max_connections",
     ),
-    "Page": ("page",),
+    "Page": ("page", "path_prefix"),
     "Graph": (
         *("graph", "context", "client_context", "client_state", "app_context"),
         *("hidden_nodes", "removed_messages", "undeclared_results", "substeps"),

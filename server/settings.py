@@ -4,6 +4,7 @@ Read from the environment (prefix `TURNSTREAM_`) and the command line; the OpenA
 `OPENAI_API_KEY` and `OPENAI_BASE_URL` carry no prefix.
 """
 
+import re
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -29,6 +30,8 @@ from turnstream.server.runs.graph_user import RESERVED
 from turnstream.server.storage_settings import StorageSettings
 from turnstream.server.system_prompt import DEFAULT_SYSTEM_PROMPT, read_prompt
 
+PREFIX = re.compile(r"(/[A-Za-z0-9._~-]+)+")
+"""A path without anything that could lead elsewhere."""
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 OFF = "off"
 """The method of TURNSTREAM_AUTH by which nobody is recognised."""
@@ -181,6 +184,11 @@ class Settings(ModelSettings, StorageSettings):
     components: Annotated[tuple[Path, ...], NoDecode] = Field(
         (), description="folders of components that the page draws beside its own, comma-separated"
     )
+    path_prefix: str = Field(
+        "",
+        description="path below which everything is served, such as /assistant; addresses without "
+        "it are served too",
+    )
     page: Path | None = Field(
         None, description="file that makes the page your own: its name, colours, prompts and more"
     )
@@ -279,6 +287,15 @@ class Settings(ModelSettings, StorageSettings):
                 "TURNSTREAM_CLIENT_STATE: messages are shown as they are; leave the name out"
             )
         self.system_prompt = read_prompt(self.system_prompt)
+        return self
+
+    @model_validator(mode="after")
+    def _check_prefix(self) -> "Settings":
+        self.path_prefix = self.path_prefix.rstrip("/")
+        if self.path_prefix and not PREFIX.fullmatch(self.path_prefix):
+            raise ValueError(
+                f"TURNSTREAM_PATH_PREFIX: {self.path_prefix!r} is not a path such as /assistant"
+            )
         return self
 
     @model_validator(mode="after")

@@ -32,7 +32,7 @@ def middleware(
     pattern = asked.allow_origin_regex or _NOTHING
     around = [Middleware(ProjectRoutes, project=project)] if project else []
     return [
-        Middleware(TrustedProxies, trusted=settings.trusted_proxies),
+        Middleware(TrustedProxies, trusted=settings.trusted_proxies, prefix=settings.path_prefix),
         Middleware(ApiHeaders),
         Middleware(
             Guard,

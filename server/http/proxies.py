@@ -1,19 +1,18 @@
-"""Headers in which a trusted reverse proxy names the client's address, its scheme and the path
-below which we are served."""
+"""Reverse proxies: headers in which a trusted one names the client's address, its scheme and the
+path below which we are served; and such a path that a proxy leaves in addresses."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import RedirectResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from turnstream.server.callers.addresses import Network, is_within, networks, unmapped
+from turnstream.server.settings import PREFIX
 
-PREFIX = re.compile(r"(/[A-Za-z0-9._~-]+)+")
-"""A path without anything that could lead elsewhere."""
 PEER = "peer"
 """In a scope: the address of whoever opened the connection, which may be the proxy's."""
 
@@ -22,10 +21,11 @@ PEER = "peer"
 class TrustedProxies:
     """ASGI middleware: `client` and `scheme` are those of `X-Forwarded-For` and
     `X-Forwarded-Proto`, and a `Location` is below `X-Forwarded-Prefix`, if a trusted proxy sent
-    them."""
+    them. Addresses below `prefix` are served as if it were not there; a `Location` is below it."""
 
     app: ASGIApp
     trusted: Sequence[str]
+    prefix: str = ""
     _forwarded: ASGIApp = field(init=False)
     _networks: Sequence[Network] = field(init=False)
 
@@ -40,12 +40,28 @@ class TrustedProxies:
         if client:
             scope["client"] = client = (unmapped(client[0]), client[1])
         scope[PEER] = client[0] if client else ""
+        prefix = self._removed(scope) or self._named(scope) if scope["type"] == "http" else ""
+        if prefix and scope["path"] == "":
+            # What the page names stands below it: without the slash it would be beside it.
+            query = scope["query_string"].decode("latin-1")
+            redirect = RedirectResponse(f"{prefix}/?{query}" if query else f"{prefix}/", 308)
+            await redirect(scope, receive, send)
+            return
         # LangGraph's clients put their own prefix before the path.
-        is_ours = scope["type"] == "http" and not scope["path"].startswith("/langgraph/")
-        prefix = self._prefix(scope) if is_ours else ""
-        await self._forwarded(scope, receive, _prefixed(send, prefix) if prefix else send)
+        is_ours = prefix and not scope["path"].startswith("/langgraph/")
+        await self._forwarded(scope, receive, _prefixed(send, prefix) if is_ours else send)
 
-    def _prefix(self, scope: Scope) -> str:
+    def _removed(self, scope: Scope) -> str:
+        """Remove the prefix from an address below it, and return it."""
+        path = scope["path"]
+        if not self.prefix or (path != self.prefix and not path.startswith(f"{self.prefix}/")):
+            return ""
+        scope["path"] = path.removeprefix(self.prefix)
+        if raw := scope.get("raw_path"):
+            scope["raw_path"] = raw.removeprefix(self.prefix.encode())
+        return self.prefix
+
+    def _named(self, scope: Scope) -> str:
         """The path below which a trusted proxy serves us: its X-Forwarded-Prefix."""
         prefix = Headers(scope=scope).get("x-forwarded-prefix", "").rstrip("/")
         is_path = PREFIX.fullmatch(prefix) is not None
