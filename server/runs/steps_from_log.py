@@ -83,6 +83,7 @@ def _started(chunk: StepStart, call_ids: set[str]) -> StreamedStep:
 def _finish(step: StreamedStep, chunk: StepFinish) -> None:
     step.reason, step.open_calls = chunk.reason, {}
     step.usage, step.timing = chunk.usage, chunk.timing
+    step.model = chunk.model
     step.tool_ms = dict(chunk.tool_ms)
 
 

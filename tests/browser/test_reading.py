@@ -44,6 +44,17 @@ async def test_the_characters_that_are_left_are_counted_and_too_many_are_not_sen
     await expect(visit.button("Send")).to_be_enabled()
 
 
+async def test_the_model_that_answered_is_named_below_its_answer(
+    scripted_visit: Visit, endpoint: StrictEndpoint
+) -> None:
+    endpoint.script(text_reply("Yes."))
+    await scripted_visit.ask("Well?")
+    figures = scripted_visit.page.locator(".message.assistant .figures")
+    await expect(figures).to_contain_text("scripted ·")
+    await scripted_visit.page.reload()
+    await expect(figures).to_contain_text("scripted")
+
+
 async def test_a_reply_is_heard_block_by_block_as_it_grows(
     scripted_visit: Visit, endpoint: StrictEndpoint
 ) -> None:

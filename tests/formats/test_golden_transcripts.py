@@ -21,6 +21,7 @@ from turnstream.server.storage.interfaces import ThreadRunState
 from turnstream.server.storage.titles import is_first_title, short_title
 
 DISPOSITIONS = ("server", "shown", "client", "approval", "invalid")
+REASONS = ("stop", "tool-calls", "length", "content-filter", "error", "other")
 RUN_STATES = get_args(ThreadRunState)
 ENDS = ("result", "error", "timeout", "cancelled", "shown")
 
@@ -66,6 +67,12 @@ ALLOWED = (
         {"type": ["step-start"]},
         None,
         "A reader can show which node of a graph speaks.",
+    ),
+    Addition(
+        "model",
+        {"finishReason": REASONS},
+        None,
+        "A reader learns which model answered.",
     ),
     Addition(
         "providerExecuted",
@@ -202,7 +209,8 @@ def _drop_versions(value: Any) -> None:
 
 
 def _objects(transcript: Json) -> Iterator[Json]:
-    """The payloads, the part that one starts, the thread, its messages and their parts."""
+    """The payloads, the part that one starts, the thread, its messages, their parts and their
+    steps."""
     for turn in transcript["turns"]:
         for event in [*turn["stream"], *turn["replay"]]:
             for payload in event:
@@ -215,6 +223,7 @@ def _objects(transcript: Json) -> Iterator[Json]:
             for message in shown["messages"]:
                 yield message
                 yield from message["parts"]
+                yield from message.get("steps", ())
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
