@@ -97,7 +97,7 @@ class AttachedGraph:
     folders: tuple[Path, ...] = ()
     """The folders of its author's files."""
     ui_tools: Mapping[str, GraphUITool] = field(default_factory=dict)
-    """Those of its tools that live in the browser, by name."""
+    """Its tools that live in the browser, by name."""
     is_built_in: bool = False
     """True if it keeps to the rights of its context by itself."""
 

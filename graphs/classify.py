@@ -56,7 +56,7 @@ class Classifier:
     """The caller, as LangGraph's `langgraph_auth_user`."""
     unknown: Disposition = "invalid"
     graph_tools: Mapping[str, Disposition] = field(default_factory=dict)
-    """Those of the UI tools that a graph of one's own runs, by name."""
+    """UI tools that a graph of one's own runs, by name."""
 
     @cached_property
     def approvals(self) -> ApprovalRules:

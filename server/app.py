@@ -195,7 +195,7 @@ class _Made:
     engine: StorageEngine
     hooks: RunHooks
     components: Sequence[Component]
-    """Those of the deployer."""
+    """The components of the deployer."""
     is_development: bool
 
 

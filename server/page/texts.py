@@ -17,7 +17,7 @@ Text = str | Mapping[str, str]
 """A text; one with a number has a form for each category of plurals that its language has."""
 ENGLISH = Path(__file__).parent.parent.parent / "static" / "dist" / "texts.json"
 CATEGORIES = ("zero", "one", "two", "few", "many", "other")
-"""Those of Unicode's CLDR, as `Intl.PluralRules` names them."""
+"""Plural forms of Unicode's CLDR, as `Intl.PluralRules` names them."""
 RIGHT_TO_LEFT = ("ar", "ckb", "dv", "fa", "he", "ps", "sd", "ug", "ur", "yi")
 _VALUE = re.compile(r"\{(\w+)\}")
 _ATTRIBUTE = re.compile(r'(\b(?:aria-label|title|placeholder)=")([^"]*)(?=")')

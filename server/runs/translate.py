@@ -86,7 +86,7 @@ class Translator:
         are those under which the run's graph has subagents; None: it streams none."""
         self._calls = calls
         self.told_values: ClientState | None = None
-        """Those that are told of what a task writes; None: no task is told."""
+        """The values that clients are told of what a task writes; None: no task is told."""
         self.state_names: Collection[str] = ()
         """The keys of the graph's state that clients see."""
         self._told_asides = set[str]()

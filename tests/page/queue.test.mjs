@@ -23,7 +23,8 @@ const json = (body, status = 200) => new Response(JSON.stringify(body), { status
  */
 function threadOf(answers, state = {}) {
   const asked = [];
-  globalThis.fetch = async (url, { method, body, headers }) => {
+  globalThis.fetch = async (address, { method, body, headers }) => {
+    const url = address.replace("http://page.test/desk", "");
     asked.push([method, url, body && JSON.parse(body), headers["Last-Event-ID"]]);
     const answer = answers[`${method} ${url}`];
     return answer ? answer() : new Promise(() => {});
