@@ -149,7 +149,7 @@ class RunReader:
         if not rows:
             return None
         length = sum(len(row.body or "") for row in rows) // CHARS_OF_MESSAGE
-        read = partial(told_substeps, rows, checkpoints.attached.results)
+        read = partial(told_substeps, rows, checkpoints.attached.results, without_run)
         return await beside_loop(length, read)
 
     async def left_branches(

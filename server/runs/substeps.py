@@ -7,7 +7,7 @@ below it, share a bound.
 
 import asyncio
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -86,6 +86,8 @@ class _Row:
     """The earlier run that wrote it; None: this one."""
     given_ids: dict[str, str] = field(default_factory=dict)
     """The ids of its calls, by those that their model gave, where they are others."""
+    settled: dict[str, str | None] = field(default_factory=dict)
+    """The later runs that have ended its calls, by call id; None: this run."""
     size: int = STEP_BYTES
 
 
@@ -488,6 +490,8 @@ class Substeps:
         if isinstance(chunk, StepStart):
             self._begin(call_id, step_id)
         if row := self._row(call_id, step_id):
+            if isinstance(chunk, ToolSettled):
+                row.settled[chunk.tool_call_id] = None
             size = text_bytes(chunk) + PART_BYTES * isinstance(chunk, PartStart | PartMade)
             row.size += size
             self._bytes[row.root] += size
@@ -616,6 +620,8 @@ class Substeps:
                     "given_ids": row.given_ids,
                     "shows_results": shows_undeclared(self._results),
                 }
+                if row.settled:
+                    about["settled"] = {id: run or run_id for id, run in row.settled.items()}
                 body = json.dumps({**about, "chunks": [*map(to_json, substep_chunks(step))]})
                 yield KeptSubstep(root, row.place, row.run_id or run_id, body)
 
@@ -635,6 +641,7 @@ class Substeps:
         self._earlier.add((call_id, step_id))
         if row := self._row(call_id, step_id):
             row.run_id, row.given_ids = kept.run_id, body["given_ids"]
+            row.settled = body.get("settled", {})
         self._own_ids |= {(call_id, given): own for given, own in body["given_ids"].items()}
         self._changes(root).rows.pop((call_id, step_id), None)
         for part in self._told.step(call_id, step_id).parts:
@@ -642,16 +649,29 @@ class Substeps:
                 self._asked[part.tool_call_id] = call_id, step_id, part.tool_name
 
 
-def told_substeps(rows: Iterable[KeptSubstep], results: ResultView) -> ToldSubsteps:
-    """Return the substeps of kept rows, with as much of their results as clients see now."""
+def told_substeps(
+    rows: Iterable[KeptSubstep], results: ResultView, without_run: str | None = None
+) -> ToldSubsteps:
+    """Return the substeps of kept rows, with as much of their results as clients see now; without
+    those that this run has brought to steps of earlier ones."""
     told = ToldSubsteps()
     for row in rows:
         body = json.loads(row.body or "{}")
         for call_id, count in body.get("cut", {}).items():
             told.note_cut(call_id, count)
-        for chunk in _chunks_of(body, results):
+        settled = {id for id, run_id in body.get("settled", {}).items() if run_id == without_run}
+        for chunk in _without_results(_chunks_of(body, results), settled):
             told.take(Substep(body["call"], chunk))
     return told
+
+
+def _without_results(chunks: Iterable[Any], call_ids: Container[str]) -> Iterator[Any]:
+    calls: dict[Path, str] = {}
+    for chunk in chunks:
+        if isinstance(chunk, PartStart) and isinstance(chunk.part, ToolCallPart):
+            calls[chunk.path] = chunk.part.tool_call_id
+        if not (isinstance(chunk, Result) and calls[chunk.path] in call_ids):
+            yield chunk
 
 
 def ends_of_substeps(told: Iterable[Chunk]) -> list[Chunk]:

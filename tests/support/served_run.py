@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tests.support import chunk_grammar
+from tests.support.ag_ui_reader import AgUiReader, by_owner
 from tests.support.backend import THREAD, Backend, chunks_of, key_of
 from tests.support.langgraph_reader import LangGraphReader, named_frames
 from tests.support.protocol_readers import (
@@ -27,12 +28,13 @@ from turnstream.server.turns.requests import TurnRequest
 
 Json = dict[str, Any]
 PARTS, STATE, UI = "assistant-transport", "assistant-transport with a state", "ui-message-stream"
-LANGGRAPH = "langgraph"
+LANGGRAPH, AG_UI = "langgraph", "ag-ui-1.0"
 VARIANTS: Mapping[str, tuple[str, View]] = {
     PARTS: ("assistant-transport", None),
     STATE: ("assistant-transport", {}),
     UI: ("ui-message-stream", None),
     LANGGRAPH: ("langgraph", None),
+    AG_UI: ("ag-ui-1.0", None),
 }
 """Of each variant its wire format, and a view that asks for it."""
 
@@ -99,6 +101,9 @@ class ServedRun:
             await self._check_langgraph()
             return
         said = self._prologue(variant) + payloads(await self.bytes_after(variant, 0))
+        if variant == AG_UI:
+            self._check_ag_ui(said)
+            return
         if variant == STATE:
             assert decoded_state({}, said) == state_snapshot(
                 self.kept, self.thread_id, self.kept_state
@@ -116,6 +121,16 @@ class ServedRun:
             assert shown == expected
         else:
             assert sorted(shown, key=str) == sorted(expected, key=str)
+
+    def _check_ag_ui(self, said: Sequence[str]) -> None:
+        """A client that knew nothing has the thread, its subagents, its state and its questions."""
+        reader, format = AgUiReader(version="1.0").read(said), WIRE_FORMATS[VARIANTS[AG_UI][0]]
+        assert by_owner(reader.messages) == by_owner(format.snapshot(self.kept))
+        assert reader.state == (self.kept_state or {})
+        known = {one["subagentRunId"]: one for one in format.beside(self.kept).get("subagents", ())}
+        assert reader.subagents.items() <= known.items()
+        asked = format.waiting(self.kept, self.named("Interrupt"))
+        assert reader.interrupts == asked.get("pendingInterrupts", [])
 
     async def _check_langgraph(self) -> None:
         """Its values are the thread, and its messages add up to it."""
