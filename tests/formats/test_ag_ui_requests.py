@@ -258,6 +258,7 @@ def test_of_a_state_what_no_thread_could_keep_is_left_out_and_named() -> None:
     assert isinstance(asked.request, TurnRequest)
     assert asked.request.posted_state == {"a": {"b": [1]}}
     assert sorted(asked.ignored) == ["state.deep", "state.long"]
+    assert read(posted(HI, state=[1])).ignored == ["state"]
 
 
 @pytest.mark.parametrize("id", [None, "", 7, "x" * 256])

@@ -244,9 +244,11 @@ def parse(body: Mapping[str, Any], limits: BodyLimits) -> Parsed:
 def _posted_state(state: Any, limits: BodyLimits) -> tuple[dict[str, Any], list[str]]:
     """Return the values of a posted state that a thread could keep, and the places of the others:
     a client posts all that it has, however large it is."""
+    if not isinstance(state, dict):
+        return {}, ["state"] if state else []
     kept: dict[str, Any] = {}
     left_out: list[str] = []
-    for key, value in state.items() if isinstance(state, dict) else ():
+    for key, value in state.items():
         try:
             kept[key] = graph_values.as_kept(fields.fitting_json(value, limits))
         except fields.Fault:
