@@ -19,10 +19,9 @@ def asides_of(messages: Sequence[AnyMessage], results: ResultView) -> tuple[Asid
     for message in messages:
         if isinstance(message, HumanMessage) and message.id in users:
             view = view_of_turn(results, message)
-        if isinstance(message, AIMessage):
+        elif isinstance(message, AIMessage):
             calls.update(call["id"] for call in message.tool_calls)
-        aside = _aside(message, before, calls, view)
-        if aside is not None and message.id not in users:
+        elif aside := _aside(message, before, calls, view):
             found.append(aside)
         before = message.id or before
     return tuple(found)

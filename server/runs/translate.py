@@ -318,11 +318,11 @@ class Translator:
             yield TaskFinish(*about, *told)
 
     def _asides(self, messages: Sequence[AnyMessage], new: Sequence[AnyMessage]) -> Iterator[Aside]:
+        untold = [message for message in new if message.id not in self._told_asides]
         calls = self._steps.call_ids | self._history.call_ids
-        for aside in new_asides(messages, new, calls, self._results):
-            if aside.id not in self._told_asides:
-                self._told_asides.add(aside.id)
-                yield aside
+        for aside in new_asides(messages, untold, calls, self._results):
+            self._told_asides.add(aside.id)
+            yield aside
 
     def _stored(self, message: AnyMessage) -> Iterator[Chunk]:
         """A message that a node has written."""
