@@ -12,8 +12,10 @@ from pydantic import BaseModel, Field
 
 from tests.graphs.test_headless_calls import calls, served
 from tests.support.backend import answers, backend, message
+from tests.support.protocol_readers import events, payloads
 from tests.support.run_chunks import tool_call_message
 from tests.support.scripted_model import ScriptedModel
+from tests.support.served_run import UI
 from turnstream.graphs.ui_tools import ui_tool
 from turnstream.server.turns.chunks import ArgsFinish, PartStart, ToolCallPart
 from turnstream.server.turns.requests import InvalidRequest, Resume, ToolAnswer, TurnRequest
@@ -217,3 +219,17 @@ async def test_the_answer_may_be_a_model_of_pydantic(tmp_path: Path) -> None:
 def test_a_schema_that_cannot_be_used_is_one_sentence(make: Callable[[], Any], fault: str) -> None:
     with pytest.raises(CatalogueError, match=fault):
         make()
+
+
+async def test_a_client_of_the_ai_sdk_is_told_once_to_run_a_call(tmp_path: Path) -> None:
+    two = tool_call_message(
+        ("c1", "choose_seat", '{"flight":"TS1","free":[]}'),
+        ("c2", "choose_seat", '{"flight":"TS2","free":[]}'),
+    )
+    async with backend(tmp_path / "t.db", ScriptedModel.of(two), build=agent) as inside:
+        told = []
+        for request in (message(), answers(("c1", {"seat": "2C"}))):
+            run = await served(inside, request)
+            told += events(payloads(await run.bytes_after(UI, 0)))
+    available = [one["toolCallId"] for one in told if one["type"] == "tool-input-available"]
+    assert available == ["c1", "c2"]

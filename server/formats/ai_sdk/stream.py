@@ -118,8 +118,10 @@ class UIMessageStreamEncoder:
         self._interim: set[str] = set()
         """The calls of which the client has an interim output in the place of a result."""
         self._graph_state: Values = {}
-        self._to_client: set[str] = set()
-        """The calls of this run that the client was told to run when their arguments were whole."""
+        self._to_client = {
+            id for id, call in self._earlier_calls.items() if call.disposition == "client"
+        }
+        """The calls that the client knows as its own: it would run twice what it is told twice."""
         self._payloads: Mapping[type[Chunk], Callable[[Any], list[Payload]]] = {
             chunks.StepStart: self._step_start,
             chunks.PartStart: self._part_start,
