@@ -18,7 +18,7 @@ from turnstream.server.http.state import ApiRequest, principal, thread_key
 from turnstream.server.http.thread_json import as_json, written
 from turnstream.server.storage.interfaces import ThreadEntry
 from turnstream.server.storage.queued_requests import QueuedRequest
-from turnstream.server.turns.messages import UserTurn
+from turnstream.server.turns.messages import Turn, UserTurn
 from turnstream.server.turns.problem_codes import STORAGE, pick
 from turnstream.server.turns.requests import InvalidRequest, TurnRequest, UserMessage
 
@@ -63,10 +63,21 @@ def queued_json(queued: QueuedRequest, format: WireFormat) -> QueuedJson:
     return shown
 
 
-def waiting(queue: Sequence[QueuedRequest], entry: ThreadEntry) -> Sequence[QueuedRequest]:
+def waiting(
+    queue: Sequence[QueuedRequest], entry: ThreadEntry, turns: Sequence[Turn] | None = None
+) -> Sequence[QueuedRequest]:
     """The requests that are not in the thread yet: also one whose run was its last, and is to begin
-    again because it kept nothing."""
-    return [one for one in queue if not one.has_begun or one.run_id != entry.run_id]
+    again because it kept nothing. With `turns`, those of the thread, also one whose run has begun
+    and is about to save it."""
+    shown = {turn.id for turn in turns or () if isinstance(turn, UserTurn)}
+
+    def waits(one: QueuedRequest) -> bool:
+        if not one.has_begun or one.run_id != entry.run_id:
+            return True
+        message = one.request.message
+        return turns is not None and message is not None and message.id not in shown
+
+    return [one for one in queue if waits(one)]
 
 
 def _format(request: ApiRequest) -> WireFormat:

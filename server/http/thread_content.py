@@ -104,7 +104,7 @@ async def consistent(
         again = await store.get(key)
         if again == entry:
             rest.update(cast("ThreadRestJson", format.beside(turns)))
-            if queued := waiting(queue, entry):
+            if queued := waiting(queue, entry, turns):
                 rest["queue"] = [queued_json(one, format) for one in queued]
             return entry, turns, rest
         entry = again

@@ -5,6 +5,7 @@ import asyncio
 import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +16,17 @@ from tests.support.endpoint import Call, Pause, Reply, Say, StrictEndpoint, text
 from tests.support.forked_server import forked_server
 from tests.support.serving import Client, endpoint_environment, endpoint_settings, serving
 from tests.support.waiting import eventually
+from turnstream.server.http.queue import waiting
 from turnstream.server.runs import queue
 from turnstream.server.runs.queue import QueuedRun, RunQueue
+from turnstream.server.storage.interfaces import ThreadEntry
+from turnstream.server.storage.queued_requests import QueuedRequest
 from turnstream.server.turns.header import ThreadKey
+from turnstream.server.turns.messages import UserTurn
+from turnstream.server.turns.requests import TextContent, TurnRequest, UserMessage
 
 Json = dict[str, Any]
+THREAD = ThreadKey("local", "t1")
 LG = "/langgraph/threads/t1/runs"
 PARTS = [{"type": "text", "text": "Two"}]
 TWO: Json = {"thread_id": "t1", "message": "Two", "on_busy": "queue"}
@@ -203,6 +210,17 @@ async def test_a_message_that_waits_is_moved_ahead_and_begins_when_the_run_is_st
     assert (stopped.json()["run_id"], stopped.json()["state"]) == (run, "stopped")
     await is_through(client)
     assert texts(await client.thread("t1"))[::2] == ["One", "Now", "Two"]
+
+
+def test_a_message_whose_run_has_begun_waits_until_the_thread_shows_it() -> None:
+    message = UserMessage((TextContent("Two"),), "m2")
+    begun = QueuedRequest(THREAD, "r2", "native", TurnRequest("t1", message), 0, has_begun=True)
+    one, two = UserTurn("m1", (TextContent("One"),)), UserTurn("m2", message.content)
+    entry = ThreadEntry("t1", "One", "", "", "r2", "live")
+    assert waiting([begun], entry, [one]) == [begun]
+    assert waiting([begun], entry, [one, two]) == []
+    assert waiting([begun], entry) == []
+    assert waiting([begun], replace(entry, run_id="r1"), [one]) == [begun]
 
 
 async def test_what_waits_for_a_deleted_thread_is_out_of_reach_until_it_is_restored(
