@@ -133,7 +133,7 @@ function refusals(interrupt, onAnswer) {
   const { kind, id } = /** @type {{kind: string, id?: string}} */ (requestOf(interrupt));
   if (kind === "result") {
     const skip = () => onAnswer({ [interrupt.id]: { [id]: { cancelled: true } } });
-    return html`<button type="button" class="quiet" @click=${skip}>Skip</button>`;
+    return html`<button type="button" class="quiet" @click=${skip}>${t("Skip")}</button>`;
   }
   if (kind !== "form" && kind !== "address") return nothing;
   const button = (action, words) =>
@@ -162,7 +162,7 @@ const heading = (words, interrupt) => html`
 
 const VIEWS = {
   result: ({ title, prompt, schema }, interrupt) => html`
-    ${heading(title, interrupt)} ${prose("Question", prompt, "interrupt-prompt")}
+    ${heading(title, interrupt)} ${prose(t("Question"), prompt, "interrupt-prompt")}
     <div class="fields">
       ${fieldsFor(schema).map((item, index) => field(item, index, interrupt.key))}
     </div>
@@ -355,7 +355,7 @@ const READ = {
   pause: () => ({ value: true }),
 };
 
-const INCOMPLETE = { problem: "Correct the fields above." };
+const INCOMPLETE = { problem: t("Correct the fields above.") };
 
 /** What the fields of a schema hold; null if something is wrong. */
 function filled(form, schema) {

@@ -66,7 +66,11 @@ function resultOf(value, response) {
   if (!isObject(own)) return null;
   const isBare = own.type !== "object";
   const shape = isBare
-    ? { type: "object", properties: { answer: { title: "Answer", ...own } }, required: ["answer"] }
+    ? {
+        type: "object",
+        properties: { answer: { title: t("Answer"), ...own } },
+        required: ["answer"],
+      }
     : own;
   const prompt = isText(own.description) ? own.description : "";
   const title = isText(own.title) ? own.title : call.name;

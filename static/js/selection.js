@@ -111,7 +111,7 @@ export const answersWords = (answers, fields) =>
 /** The result of a call that a person has answered, in words. */
 export function resultWords(result) {
   if (!isObject(result)) return valueWords(result);
-  return result.cancelled === true ? "Skipped" : answersWords(result);
+  return result.cancelled === true ? t("Skipped") : answersWords(result);
 }
 
 /** The fields of a form; what was answered before stands in them. */

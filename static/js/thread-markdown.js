@@ -87,7 +87,7 @@ function ofBrowser(part) {
   if (!["shown", "pending", "result"].includes(part.state)) return "";
   const drawn = component(callOf(part));
   if (!drawn || part.disposition !== "client") return drawn;
-  const words = part.state === "result" ? resultWords(part.result) : "not answered";
+  const words = part.state === "result" ? resultWords(part.result) : t("not answered");
   return `${drawn}\n\n${quoted(`Answer: ${inline(words)}`)}`;
 }
 
