@@ -11,8 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.serving import PROJECT, Client, serving, settings
-from tests.support.waiting import eventually
+from turnstream.server.callers.principal import LOCAL
 from turnstream.server.extensions.built_in import ServerSettings as Settings
+from turnstream.server.formats import DEFAULT
+from turnstream.server.turns.header import ThreadKey
+from turnstream.server.turns.requests import TextContent, TurnRequest, UserMessage
 
 ROOM = {
     "max_new_threads": 1_000_000,
@@ -70,18 +73,18 @@ async def fill_queue(client: Client) -> None:
     """A thread that waits for an answer, with messages that wait behind it: `checks.py` has
     requests meet them."""
     question = "Let me choose between red, green and blue"
-    for words in ("Write 40 words", question, *(f"Message {number}" for number in range(15))):
-        body = {"thread_id": QUEUED_THREAD, "message": words, "on_busy": "queue"}
-        answer = await client.http.post("/chat", json=body, headers={"Prefer": "respond-async"})
-        assert answer.status_code == 202, answer.text
-
-    async def asks() -> bool:
-        thread = await client.thread(QUEUED_THREAD)
-        return thread["run_state"] == "waiting" and len(thread["queue"]) == 15
-
-    await eventually(asks)
-    waits = (await client.thread(QUEUED_THREAD))["queue"]
-    os.environ[QUEUED_RUNS] = " ".join(one["run_id"] for one in waits)
+    await client.turn({"thread_id": QUEUED_THREAD, "message": question})
+    assert client.state
+    queue, runs = client.state["runs"].queue, list[str]()
+    for number in range(15):
+        message = UserMessage((TextContent(f"Message {number}"),))
+        request = TurnRequest(QUEUED_THREAD, message)
+        added = await queue.add(
+            LOCAL, ThreadKey("local", QUEUED_THREAD), request, DEFAULT.name, None
+        )
+        assert added
+        runs.append(added.run_id)
+    os.environ[QUEUED_RUNS] = " ".join(runs)
 
 
 def schemathesis(url: str, folder: Path, command: str, arguments: Sequence[str] = ()) -> int:

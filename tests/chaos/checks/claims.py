@@ -16,7 +16,9 @@ def follow_each_other(history: History) -> Iterator[Violation]:
     """A claim begins where there is none, keeps its run, and does not come again once it has gone;
     a run that waited may have its request put back and be claimed anew."""
     held: dict[str, Claim] = {}
-    at_once = {one.run_id for one in history.answers if one.kind == "post" and not one.queue_place}
+    # A post that is repeated under its key may find a run that waited before.
+    posts = [one for one in history.answers if one.kind == "post" and not one.idempotency_key]
+    at_once = {one.run_id for one in posts if not one.queue_place}
     begun: set[tuple[str, str]] = set()
     for change in _in_order(history):
         thread, old, new = change.thread_id, change.old, change.new
