@@ -127,7 +127,7 @@ class ScriptedWire:
     def hold(self, *messages: Json, **rest: Any) -> None:
         """What the server says of the thread from now on."""
         asked = {"id": QUESTION, "role": "user", "parts": [{"type": "text", "text": "Go"}]}
-        base = {"id": THREAD, "title": "Go", "run_state": "finished", "run": None}
+        base = {"id": THREAD, "title": "Go", "run_state": "finished", "run": None, "run_id": RUN}
         self.thread = base | {"messages": [asked, *messages]} | rest
 
     async def serve(self, page: Page) -> None:
