@@ -13,10 +13,10 @@ from turnstream.server.page.texts import Text, direction, read_texts, translated
 
 INDEX = "index.html"
 _LANGUAGE = re.compile(r'<html lang="en">')
-_ICON = re.compile(r'<link rel="icon" [^>]*>')
+_ICON = re.compile(r'<link rel="icon" [^<>]*>')
 _TITLE = re.compile(r"(?<=<title>)[^<]*")
 _ABOUT = re.compile(r'(name="description"\s+content=")[^"]*')
-_MARK = re.compile(r'(?<=<span class="brand">)\s*<svg.*?</svg>', re.DOTALL)
+_MARK = re.compile(r'(?<=<span class="brand">)\s*<svg(?:[^<]|<(?!/svg>))*</svg>')
 _NAME = re.compile(r'(?<=<span class="brand-name">)[^<]*')
 _LEGAL = re.compile(r'<p class="legal" hidden></p>')
 _HEAD_END = re.compile(r"(?=</head>)")

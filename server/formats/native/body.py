@@ -8,7 +8,7 @@ mistyped one would otherwise be ignored.
 from collections.abc import Mapping, MutableMapping, Sequence
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, Discriminator, Field, Tag, WithJsonSchema
+from pydantic import AfterValidator, ConfigDict, Discriminator, Field, Tag, WithJsonSchema
 
 from turnstream.server.formats import content, fields, graph_values, tool_fields
 from turnstream.server.formats.body_schemas import NOTHING, Schema, choice, some, variant
@@ -142,6 +142,8 @@ class DecisionBody(tool_fields.DecisionWithArgs, ClosedFields):
 
 class QueuedChangeBody(ClosedFields):
     """A change of a request that waits for its turn: another message, another place, or both."""
+
+    model_config = ConfigDict(json_schema_extra={"minProperties": 1})
 
     message: Message | None = None
     place: (
