@@ -116,7 +116,8 @@ async def test_langgraphs_values_have_it_by_name_as_it_changes_and_so_has_the_ne
     answer = await client.http.post(f"{path}/runs/stream", json={**body, "stream_mode": ["values"]})
     values = [f.data for f in named_frames(answer.content) if f.event == "values"]
     told = [{key: item for key, item in one.items() if key != "messages"} for one in values]
-    assert told == [{"todos": []}, {"todos": [], "plan": PLAN}, STATE, STATE]
+    planned = {"todos": [], "plan": PLAN}
+    assert told == [{"todos": []}, planned, planned, STATE, STATE]
     newest = (await client.http.get(f"{path}/state")).json()
     assert newest["values"] == values[-1]
     assert (await client.http.get(path)).json()["values"] == values[-1]

@@ -38,9 +38,9 @@ POSTS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
 }
 
 
-MOST = {"a run of LangGraph": 15}
-"""Calls of ours for each further message, where it is more than 5: the end of such a run has the
-whole thread once more."""
+MOST = {"a run of LangGraph": 20}
+"""Calls of ours for each further message, where it is more than 5: each step of such a run and its
+end have the whole thread once more."""
 
 
 @pytest.mark.full
