@@ -6,7 +6,7 @@ import { imageParts, imagesView } from "./attachments.js";
 import { withDates } from "./dates.js";
 import { icons } from "./icons.js";
 import { editor } from "./message-view.js";
-import { isHeld, isWhole } from "./outbox.js";
+import { isHeld, isWhole, notSaid } from "./outbox.js";
 import { imagesOf, textOf } from "./parts.js";
 import { t } from "./texts.js";
 import { isAsked } from "./thread-state.js";
@@ -35,9 +35,12 @@ export const outboxView = (state, editing, actions) => html`
   )}
 `;
 
-/** A message that is to begin a run stands in the thread while it is on its way. */
-export const unsentOf = ({ outbox, run }) =>
-  outbox.filter(({ isSending }) => !isSending || (run && run.id !== null));
+/**
+ * A message that is to begin a run stands in the thread while it is on its way. One that another
+ * tab has sent may be known to wait before this tab hears that it is sent.
+ */
+export const unsentOf = ({ outbox, queue, run }) =>
+  notSaid(outbox, queue).filter(({ isSending }) => !isSending || (run && run.id !== null));
 
 const bubble = (text, images) => html`
   <div class="bubble">
