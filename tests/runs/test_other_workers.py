@@ -15,9 +15,10 @@ from tests.support.scripted_model import ScriptedModel, call, finish, text
 from tests.support.several_workers import FencedCheckpointer, Worker, several_workers
 from tests.support.waiting import WAIT_SECONDS, HeldMethod, eventually, until
 from turnstream.server.callers.principal import LOCAL
+from turnstream.server.extensions.workers import other_workers
 from turnstream.server.extensions.workers.redis.log import RedisLog
 from turnstream.server.formats import DEFAULT
-from turnstream.server.runs import kept_words, other_workers, retries
+from turnstream.server.runs import kept_words, retries
 from turnstream.server.runs.busy_threads import RunInProgress
 from turnstream.server.runs.lives import StreamLost
 from turnstream.server.runs.reader import LoggedRun
@@ -605,7 +606,7 @@ async def test_what_a_worker_that_ends_cannot_settle_in_time_is_left_to_another(
     a, b, c = workers
     run = await a.start(message())
     a.lapse()
-    monkeypatch.setattr("turnstream.server.extensions.workers.other_workers.SETTLE_SECONDS", 0.1)
+    monkeypatch.setattr(other_workers, "SETTLE_SECONDS", 0.1)
     held = HeldMethod(monkeypatch, b.store, "end_run")
     sweep = asyncio.create_task(b.sweep())
     await held.reached.wait()

@@ -35,6 +35,7 @@ from turnstream.server.turns.header import ThreadKey
 from turnstream.server.turns.requests import TextContent, TurnRequest, UserMessage
 
 NEWER = "removed_messages, thread_metadata, assistants, run_records, substeps, queued_requests"
+NEWER_COLUMN = "ALTER TABLE approvals DROP COLUMN is_alone"
 CUT = """
     SELECT pg_terminate_backend(pid) FROM pg_stat_activity
     WHERE datname = current_database() AND pid <> pg_backend_pid()
@@ -104,6 +105,7 @@ async def test_texts_of_before_are_found_and_workers_of_before_go_on_with_them(
         "ALTER TABLE threads ADD COLUMN indexed_run VARCHAR",
         "UPDATE threads SET indexed_run = run_id WHERE id = 't1'",
         f"DROP TABLE {NEWER}",
+        NEWER_COLUMN,
         "UPDATE turnstream_schema SET version = 7",
     ):
         query(own_postgres_url, statement)
@@ -131,6 +133,7 @@ async def test_versions_of_before_are_kept_and_workers_of_before_go_on_with_them
     query(own_postgres_url, "DELETE FROM extensions WHERE name = 'versions'")
     query(own_postgres_url, add.format("ann", "v1"))
     query(own_postgres_url, f"DROP TABLE {NEWER}")
+    query(own_postgres_url, NEWER_COLUMN)
     query(own_postgres_url, "UPDATE turnstream_schema SET version = 8")
     assert await migrate(own_postgres_url)
     async with workers(own_postgres_url, 1) as [opened]:
@@ -145,6 +148,7 @@ async def test_a_database_of_the_first_version_gets_what_it_lacks(
     own_postgres_url: PostgresUrl,
 ) -> None:
     query(own_postgres_url, f"DROP TABLE cursor_secret, extensions, {NEWER}")
+    query(own_postgres_url, NEWER_COLUMN)
     query(own_postgres_url, "DROP INDEX threads_by_title")
     for column in ("pinned", "archived", "forget_at", "run_base"):
         query(own_postgres_url, f"ALTER TABLE threads DROP COLUMN {column}")

@@ -88,6 +88,7 @@ EXAMPLES: Mapping[tuple[str, str], Mapping[str, Example]] = {
     },
     ("PATCH", "/threads/{thread_id}/queue/{run_id}"): {
         "other words": Example(404, path=OF_RUN),
+        "the next one": Example(404, path=OF_RUN),
         "no words": Example(422, {"message": ""}, path=OF_RUN),
     },
     ("DELETE", "/threads/{thread_id}/queue/{run_id}"): {
@@ -418,6 +419,7 @@ EXAMPLES: Mapping[tuple[str, str], Mapping[str, Example]] = {
         ),
     },
     ("GET", "/langgraph/threads/{thread_id}/history"): {
+        "a limit of very many digits": Example(422, path=OF_THREAD, query={"limit": "9" * 5000}),
         "of a thread": Example(200, path=OF_THREAD),
         "of one that no run has begun": Example(200, path=NEW),
     },

@@ -481,7 +481,8 @@ async def list_history(request: ApiRequest) -> Response:
     """List the states of a thread, newest first."""
     query = request.query_params
     limit = query.get("limit", "")
-    given = {"limit": int(limit) if limit.isascii() and limit.isdecimal() else limit or None}
+    is_number = limit.isascii() and limit.isdecimal() and len(limit) < 10
+    given = {"limit": int(limit) if is_number else limit or None}
     before = query.get("before")
     asked = read(LangGraphHistoryBody, {**given, "before": before and {"checkpoint_id": before}})
     return await _history(request, asked, {})
