@@ -1,6 +1,5 @@
 """The policy's file."""
 
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal
@@ -19,7 +18,6 @@ LimitName = Literal[
     "tool_calls_per_day",
 ]
 
-_FUNCTION = re.compile(r"[\w.]+:[\w.]+")
 _Glob = Annotated[str, StringConstraints(min_length=1)]
 
 
@@ -65,7 +63,8 @@ class Role(_Section):
 
 
 def _as_function(rule: str) -> str:
-    if not _FUNCTION.fullmatch(rule):
+    names = rule.replace(":", ".").split(".")
+    if rule.count(":") != 1 or not all(name.isidentifier() for name in names):
         raise ValueError(f"{rule!r} does not name a function as module:function")
     return rule
 

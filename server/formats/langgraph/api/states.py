@@ -18,6 +18,7 @@ from turnstream.server.formats.fields import Fault, Fields, Text, read
 from turnstream.server.formats.langgraph import WIRE_FORMAT, snapshot
 from turnstream.server.formats.langgraph.api.bodies import (
     LISTED,
+    MAX_LISTED,
     METADATA,
     Limit,
     Select,
@@ -27,7 +28,15 @@ from turnstream.server.formats.langgraph.api.bodies import (
 )
 from turnstream.server.formats.langgraph.snapshot import SavedThread, checkpoints
 from turnstream.server.http import chat, operations
-from turnstream.server.http.operations import TEXT, Answer, Operation, Parameter, component, says
+from turnstream.server.http.operations import (
+    TEXT,
+    Answer,
+    Operation,
+    Parameter,
+    component,
+    says,
+    whole_number,
+)
 from turnstream.server.http.problems import unknown_thread
 from turnstream.server.http.state import ApiRequest, principal, thread_key
 from turnstream.server.http.thread_json import as_json, written
@@ -473,7 +482,7 @@ async def get_history(request: ApiRequest) -> Response:
     Answer("A state for each message, and one ahead of all.", list[State]),
     STORAGE | pick("invalid_limit", "unknown_checkpoint"),
     query={
-        "limit": Parameter(f"The most states; {LISTED} without it.", {"type": "string"}),
+        "limit": Parameter("The most states.", whole_number(1, MAX_LISTED, LISTED)),
         "before": Parameter("The id of a checkpoint: the states before it."),
     },
 )
