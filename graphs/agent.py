@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from langchain_core.language_models import LanguageModelInput
-from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 from langchain_core.runnables import Runnable
 
 from turnstream.graphs import app_context, stored
@@ -67,7 +67,8 @@ class Agent:
         elif ended := self._spent(messages, called, context):
             calls = refuse_all(called, "limit_reached", _LIMIT_SENTENCE.format(**ended))
         else:
-            calls = await classify_all(called, self.classifier, TurnResults(history))
+            results = TurnResults(history, {call.given_name for call in called})
+            calls = await classify_all(called, self.classifier, results)
             ended = last_step(messages, context, self.limits) if calls.goes_on else None
         return [*question.closers, _stored(output, calls, context, ended), *calls.answers]
 
@@ -104,19 +105,26 @@ _CUT_SENTENCE = "The message was too long and was cut off; this call was not mad
 @dataclass(frozen=True, slots=True)
 class TurnResults:
     """The results of the thread's tool calls so far, by call id or tool name, as the client may see
-    them. See `turnstream.tools.contract.ResultLookup`."""
+    them. A name means the last call that worked, in the last turn that calls the tool. See
+    `turnstream.tools.contract.ResultLookup`."""
 
     history: Sequence[AnyMessage]
+    pending: Collection[str] = ()
+    """The names of the tools that are called now, and have no result yet."""
 
     def __call__(self, reference: str) -> Mapping[str, Any] | None:
+        is_called, reaches_names = reference in self.pending, True
         for message in reversed(self.history):
-            if (
-                isinstance(message, ToolMessage)
-                and reference in (message.tool_call_id, message.name)
-                and stored.end_of(message) == "result"
-            ):
-                view = client_view(message)
-                return view if isinstance(view, dict) else None
+            if isinstance(message, HumanMessage):
+                reaches_names = not is_called
+            elif isinstance(message, ToolMessage):
+                is_named = reaches_names and message.name == reference
+                if not is_named and message.tool_call_id != reference:
+                    continue
+                if stored.end_of(message) == "result":
+                    view = client_view(message)
+                    return view if isinstance(view, dict) else None
+                is_called = True
         return None
 
 

@@ -286,7 +286,8 @@ class Components:
             raise ValueError(f"data_from: a {component} takes the whole points of one call.")
         try:
             points = shape.joined(found) if len(found) > 1 else found[0][1]
-            return shape.selected(points, Selection(**select))
+            limit = int(select["limit"]) if "limit" in select else None  # It may be written 2.0.
+            return shape.selected(points, Selection(**{**select, "limit": limit}))
         except (LookupError, TypeError, AttributeError):
             raise ValueError(
                 f"data_from: the points do not have the form that a {component} takes."

@@ -51,7 +51,7 @@ valid."""
 
 ResultLookup = Callable[[str], Mapping[str, Any] | None]
 """The result, as the client may see it, of an earlier tool call of the thread, by the call's id or
-the tool's name (its last call); None if there is none."""
+the tool's name (its last call that worked); None if there is none."""
 
 
 ApprovalRule = Callable[[Mapping[str, Any], Mapping[str, Any]], bool]

@@ -5,6 +5,7 @@ an array of columns that name their keys. Series: arrays inside an array of seri
 an axis beside it (`sameLengthAs`).
 """
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
@@ -13,6 +14,9 @@ from typing import Any
 from turnstream.tools.arguments import shorten
 
 Points = Mapping[str, Any]
+MAX_VALUES = 100_000
+"""The values of several results on one axis, with the nulls that fill its gaps: these could be far
+more than the results have together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +47,9 @@ class Rows:
     def selected(self, points: Points, chosen: Selection) -> Points:
         """Raises ValueError for a column that there is not."""
         columns = {column["key"]: column for column in points[self.columns]}
-        kept = [_named(columns, name, "column") for name in chosen.columns or columns]
+        kept = [
+            _named(columns, name, "column") for name in dict.fromkeys(chosen.columns) or columns
+        ]
         rows = points[self.rows]
         if chosen.sort:
             name = chosen.sort.removeprefix("-")
@@ -63,15 +69,18 @@ class Series:
 
     def joined(self, found: Sequence[tuple[str, Points]]) -> Points:
         """The series of all results on one axis, with null where a result has no value; series of
-        one name are told apart by their results. Raises ValueError for an uneven series."""
+        one name are told apart by their results. Raises ValueError for an uneven series, and for
+        too many values."""
         axes = [points[self.axis] for _, points in found]
         axis, places = _one_axis(axes)
-        names = [one["name"] for _, points in found for one in points[self.series]]
+        names = Counter(one["name"] for _, points in found for one in points[self.series])
+        if names.total() * len(axis) > MAX_VALUES:
+            raise ValueError("data_from: the results are too large to be drawn as one.")
         series = []
         for (source, points), at in zip(found, places, strict=True):
             for one in points[self.series]:
                 values = dict(zip(at, self._data(one, points), strict=True))
-                name = one["name"] if names.count(one["name"]) == 1 else f"{one['name']} ({source})"
+                name = one["name"] if names[one["name"]] == 1 else f"{one['name']} ({source})"
                 data = [values.get(place) for place in range(len(axis))]
                 series.append({**one, "name": name, self.data: data})
         return {self.axis: axis, self.series: series}
@@ -88,7 +97,8 @@ class Series:
     def selected(self, points: Points, chosen: Selection) -> Points:
         """Raises ValueError for a series that there is not, and for an uneven one."""
         series = {one["name"]: one for one in points[self.series]}
-        kept = [_named(series, name, "series") for name in chosen.columns or series]
+        named = [_named(series, name, "series") for name in dict.fromkeys(chosen.columns)]
+        kept = named or points[self.series]  # Two of them may have the same name.
         places: Sequence[int] = range(len(points[self.axis]))
         if chosen.sort:
             name = chosen.sort.removeprefix("-")
@@ -126,7 +136,8 @@ def shape_of(schema: Mapping[str, Any], points: Sequence[str]) -> Shape | None:
 
 def _one_axis(axes: Sequence[Sequence[Any]]) -> tuple[list[Any], list[list[int]]]:
     """Return the axis of several, and the places of each on it: the same for all, in order of their
-    values, or, if one has a value twice, one behind the other."""
+    values if each is in that order, else as they came; or, if one has a value twice, one behind the
+    other."""
     first, *others = axes
     if all(other == first for other in others):
         return [*first], [[*range(len(first))] for _ in axes]
@@ -135,7 +146,9 @@ def _one_axis(axes: Sequence[Sequence[Any]]) -> tuple[list[Any], list[list[int]]
         return [at for axis in axes for at in axis], [
             [*range(end - len(axis), end)] for axis, end in zip(axes, ends, strict=True)
         ]
-    axis = _ordered([*dict.fromkeys(at for one in axes for at in one)], lambda at: at)
+    axis = [*dict.fromkeys(at for one in axes for at in one)]
+    if all([*one] == _ordered(one, lambda at: at) for one in axes):
+        axis = _ordered(axis, lambda at: at)
     place = {at: number for number, at in enumerate(axis)}
     return axis, [[place[at] for at in one] for one in axes]
 

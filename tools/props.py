@@ -102,13 +102,13 @@ class Props:
             rows = props.get(name)
             if not isinstance(rows, list):
                 continue
-            faults = [_row_fault(check, row, (at, name, str(n))) for n, row in enumerate(rows)]
-            lost = [fault for fault in faults if fault]
-            if lost and len(lost) < len(rows):
-                left[name] = [row for row, bad in zip(rows, faults, strict=True) if not bad]
-                notes.append(
-                    f"{len(lost)} of {len(rows)} {name} do not fit and are left out. {lost[0]}"
-                )
+            fits = [_fits(check, row) for row in rows]
+            lost = fits.count(False)
+            if 0 < lost < len(rows):
+                left[name] = [row for row, is_kept in zip(rows, fits, strict=True) if is_kept]
+                first = fits.index(False)
+                fault = _row_fault(check, rows[first], (at, name, str(first)))
+                notes.append(f"{lost} of {len(rows)} {name} do not fit and are left out. {fault}")
         return left, notes
 
     def uneven(self, props: Schema, at: str) -> Iterator[str]:
@@ -127,14 +127,17 @@ class Props:
         return ", ".join(_named(self.schema, " ({})"))
 
 
-def _row_fault(check: SchemaValidator, row: Any, place: tuple[str, ...]) -> str | None:
-    """Return what is wrong with a row, as a sentence that names its place; None if it fits."""
+def _fits(check: SchemaValidator, row: Any) -> bool:
+    return check.isinstance_python(row) and not any(unstorable(row))
+
+
+def _row_fault(check: SchemaValidator, row: Any, place: tuple[str, ...]) -> str:
+    """Return what is wrong with a row, as a sentence that names its place."""
     try:
         check.validate_python(row)
     except ValidationError as error:
         return sentence(error, ".".join(place))
-    faults = [*unstorable(row, place)]
-    return listed(faults) if faults else None
+    return listed([*unstorable(row, place)])
 
 
 def _check(schema: Schema, where: str) -> CoreSchema:

@@ -313,6 +313,28 @@ async def test_the_results_of_an_earlier_turn_are_there(source: str, tmp_path: P
         assert told.results["r1"].result["props"] == LINE
 
 
+@pytest.mark.parametrize(
+    "calls",
+    [
+        [
+            tool_call_message(("c2", "measure", '{"number":"x"}')),
+            tool_call_message(draw("line_chart", "measure")),
+        ],
+        [tool_call_message(("c2", "measure", "{}"), draw("line_chart", "measure"))],
+    ],
+    ids=["has failed", "is made beside"],
+)
+async def test_a_tools_name_is_no_call_of_a_turn_before_the_last_that_calls_it(
+    calls: list[Any], tmp_path: Path
+) -> None:
+    model = ScriptedModel.of(tool_call_message(("c1", "measure", "{}")))
+    async with backend(tmp_path / "t.db", model, catalogue=tools(measuring(LINE))) as home:
+        await send_message(home)
+        model.script(*calls)
+        told = await send_message(home, "Again")
+        assert "no earlier tool call" in str(told.results["r1"].result)
+
+
 async def test_after_an_answer_the_turns_results_are_still_there(tmp_path: Path) -> None:
     ask = '{"kind":"single","prompt":"Draw it?","options":[{"value":"yes"}]}'
     model = ScriptedModel.of(

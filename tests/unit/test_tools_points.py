@@ -19,6 +19,14 @@ RESULTS: Mapping[str, Mapping[str, Any]] = {
     "cloud": {"x": [2, 2], "series": [{"name": "C", "data": [1, 3]}]},
     "uneven": {"x": [1, 2, 3], "series": [{"name": "U", "data": [1]}]},
     "odd": {"columns": [7], "rows": [{}]},
+    "week": {"x": ["Mon", "Tue", "Wed"], "series": [{"name": "kW", "data": [1, 2, 3]}]},
+    "start": {"x": ["Mon", "Tue"], "series": [{"name": "V", "data": [4, 5]}]},
+    "twins": {
+        "x": [1, 2],
+        "series": [{"name": "T", "data": [1, 2]}, {"name": "T", "data": [3, 4]}],
+    },
+    "wide": {"x": [0], "series": [{"name": "w", "data": [1]}] * 9_000},
+    "long": {"x": [*range(30_000)], "series": [{"name": "l", "data": [1] * 30_000}]},
     "huge": {"columns": [{"key": "n"}], "rows": [{"n": n} for n in range(500)]},
 }
 
@@ -48,7 +56,8 @@ def test_rows_are_sorted_cut_and_reduced_to_columns() -> None:
 def test_a_selection_makes_of_a_result_that_is_too_long_one_that_can_be_drawn() -> None:
     with pytest.raises(ValueError, match="at most 200 items"):
         drawn("table", "huge")
-    assert len(drawn("table", "huge", limit=3)["rows"]) == 3
+    for limit in (3, 3.0):
+        assert len(drawn("table", "huge", limit=limit)["rows"]) == 3
 
 
 def test_series_of_one_axis_stand_beside_each_other() -> None:
@@ -67,6 +76,22 @@ def test_series_of_several_axes_have_nulls_where_they_have_no_value() -> None:
         {"name": "kW (monday)", "data": [5, None, 1, None]},
         {"name": "kW (tuesday)", "data": [None, 7, None, 8]},
     ]
+
+
+def test_texts_on_an_axis_keep_their_order_unless_each_result_has_them_sorted() -> None:
+    props = drawn("line_chart", "week,start")
+    assert props["x"] == ["Mon", "Tue", "Wed"]
+    assert [one["data"] for one in props["series"]] == [[1, 2, 3], [4, 5, None]]
+
+
+def test_results_that_would_grow_far_beyond_their_size_are_not_joined() -> None:
+    with pytest.raises(ValueError, match="too large to be drawn as one"):
+        drawn("line_chart", "wide,long")
+
+
+def test_series_of_one_name_in_one_result_are_all_kept() -> None:
+    series = drawn("line_chart", "twins", sort="-x")["series"]
+    assert [one["data"] for one in series] == [[2, 1], [4, 3]]
 
 
 def test_points_with_a_value_twice_keep_all_of_them() -> None:
