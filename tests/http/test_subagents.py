@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from tests.support.ag_ui_reader import AgUiReader, by_owner
 from tests.support.langgraph_reader import named_frames
@@ -191,6 +192,15 @@ async def test_else_a_thread_is_found_by_its_answer_alone(client: Client) -> Non
     thread, _ = await client.turn({"message": "moss"})
     assert await found(client, "looking") == []
     assert await found(client, "facts moss") == [thread]
+
+
+async def test_a_search_for_what_is_hidden_or_not_indexed_is_said_at_the_start(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with pytest.raises(ValidationError, match="needs TURNSTREAM_SEARCH"):
+        settings(tmp_path / "t.db", search=False, search_substeps=True)
+    async for _ in served(tmp_path, search_substeps=True, substeps="hide"):
+        assert "TURNSTREAM_SEARCH_SUBSTEPS has no effect" in caplog.text
 
 
 @pytest.mark.parametrize("values", [{"substeps": "hide"}, {"undeclared_results": "hide"}])

@@ -1,11 +1,12 @@
 """The search over titles and texts of threads: `GET /threads?q=`."""
 
+import logging
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
-from pydantic import Field
+from pydantic import Field, model_validator
 from pydantic_settings import BaseSettings, CliImplicitFlag
 
 from turnstream.server.extensions.base import (
@@ -25,6 +26,14 @@ if TYPE_CHECKING:
     from turnstream.server.extensions.search.index import SearchIndex
 
 
+NOTHING_TO_SEARCH = (
+    "TURNSTREAM_SEARCH_SUBSTEPS has no effect: what subagents say is hidden. "
+    "TURNSTREAM_SUBSTEPS=show shows it."
+)
+
+logger = logging.getLogger(__name__)
+
+
 class SearchSettings(BaseSettings):
     search: CliImplicitFlag[bool] = Field(
         True, description="find threads by the words of their titles and texts"
@@ -32,6 +41,12 @@ class SearchSettings(BaseSettings):
     search_substeps: CliImplicitFlag[bool] = Field(
         False, description="find threads also by what subagents have said in them under tool calls"
     )
+
+    @model_validator(mode="after")
+    def _check_search_substeps(self) -> "SearchSettings":
+        if self.search_substeps and not self.search:
+            raise ValueError("TURNSTREAM_SEARCH_SUBSTEPS needs TURNSTREAM_SEARCH")
+        return self
 
 
 class SearchExtension(Extension):
@@ -45,6 +60,8 @@ class SearchExtension(Extension):
 
     def __init__(self, settings: SearchSettings) -> None:
         self._with_substeps = settings.search_substeps
+        self._has_none = not getattr(settings, "substeps_bytes", True)
+        """True: what subagents say is hidden, and not kept."""
         self._threads: Threads | None = None
         self._index: SearchIndex | None = None
         """None: the server is not open yet."""
@@ -58,6 +75,8 @@ class SearchExtension(Extension):
         from turnstream.server.extensions.search.catching_up import open_catching_up
         from turnstream.server.extensions.search.index import open_index
 
+        if self._with_substeps and self._has_none:
+            logger.warning(NOTHING_TO_SEARCH)
         self._index, self._threads = await open_index(opened.database), opened.threads
         texts = partial(opened.threads.texts, with_substeps=self._with_substeps)
         async with open_catching_up(self._index, texts):
