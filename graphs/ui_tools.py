@@ -23,8 +23,6 @@ from turnstream.tools.contract import ALL_FIELDS, CLIENT_FIELDS, CatalogueError,
 from turnstream.tools.schemas import SchemaFault, accept, misfit
 from turnstream.tools.strict_json import text_of
 
-CANCELLED = {"cancelled": True}
-"""The answer of a person who skips the question."""
 _DEFINITIONS = ("$defs", "definitions")
 _CALL_ID = "turnstream_call_id"
 _INJECTED = (Annotated[str, InjectedToolCallId], ...)
@@ -123,11 +121,16 @@ def _answered(call: ToolCall, schema: Mapping[str, Any]) -> ToolMessage:
         given = given[id]
     if isinstance(given, dict) and given.keys() == {"error"} and isinstance(given["error"], str):
         return failed(call, "client_error", given["error"])
-    problem = None if given == CANCELLED else misfit(schema, given)
+    problem = None if is_skipped(given) else misfit(schema, given)
     if problem:
         return failed(call, "invalid_answer", f"The answer does not fit. {problem}")
     content, kept = (given, given) if isinstance(given, str) else (text_of(given), None)
     return answer(call, content, "result", artifact=kept)
+
+
+def is_skipped(answer: Any) -> bool:
+    """Check for the answer of a person who skips the question: `{"cancelled": true}`."""
+    return isinstance(answer, dict) and len(answer) == 1 and answer.get("cancelled") is True
 
 
 def response_schema(call_id: str, schema: Mapping[str, Any]) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from typing import Any
 
 from langchain_core.messages import AnyMessage
 
-from turnstream.graphs.ui_tools import CANCELLED, result_schema
+from turnstream.graphs.ui_tools import is_skipped, result_schema
 from turnstream.server.runs.reviewed_calls import open_calls
 from turnstream.server.turns.chunks import Disposition, Interrupt
 from turnstream.server.turns.requests import InvalidRequest, Resume, ToolAnswer, TurnRequest
@@ -64,7 +64,7 @@ def answering(request: TurnRequest, interrupts: Sequence[Interrupt]) -> TurnRequ
             "send that when the run that the answer starts has ended.",
         )
     for item in given:
-        if not item.is_error and (problem := misfit(by_call[item.tool_call_id], item.result)):
+        if not item.is_error and (problem := misfit(by_call[item.tool_call_id], item.taken)):
             raise InvalidRequest(
                 "invalid_answer", f"The answer to {item.tool_call_id!r} does not fit. {problem}"
             )
@@ -76,7 +76,7 @@ def misfit(asked: Interrupt, result: Any) -> str | None:
     """Return the place where the result of a call does not fit the schema that its interrupt gives,
     in a sentence; None if it fits, or cancels the call."""
     schema = result_schema(asked.response_schema, asked.client_call or "")
-    return None if schema is None or result == CANCELLED else schemas.misfit(schema, result)
+    return None if schema is None or is_skipped(result) else schemas.misfit(schema, result)
 
 
 def _result(item: ToolAnswer) -> Any:

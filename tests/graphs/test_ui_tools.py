@@ -102,11 +102,15 @@ async def test_an_answer_that_does_not_fit_is_refused_with_the_place(tmp_path: P
         (asked,) = (await inside.state()).interrupts
         for wrong in (
             answers(("c1", {"seat": "9Z"})),
+            answers(("c1", {"cancelled": 1})),
             TurnRequest(resume=Resume({asked.id: {"c1": {"seat": "9Z"}}})),
             TurnRequest(resume=Resume({"seat": "9Z"})),
         ):
-            with pytest.raises(InvalidRequest, match=r"does not fit\. \$\.seat"):
+            with pytest.raises(InvalidRequest, match=r"does not fit\. .*seat"):
                 await inside.start(wrong)
+        unread = ToolAnswer("c1", None, fault=("answer_too_large", "It is too large."))
+        with pytest.raises(InvalidRequest, match=r"It is too large\."):
+            await inside.start(TurnRequest(answers=(unread,)))
         assert (await inside.state()).pending("client")
         await served(inside, TurnRequest(resume=Resume({"seat": "1A"})))
         assert [call.result for call in await calls(inside)] == [{"seat": "1A"}]
