@@ -63,14 +63,14 @@ class ClientState:
 
     def _newest(self, name: str, items: list[Any]) -> str:
         """The newest items that are as large as one value may be, together."""
-        texts, left = list[str](), self.max_bytes
+        texts, left = list[str](), self.max_bytes - len("]")
         for item in reversed(items):
             try:
                 text = self._written(item)
             except Exception:  # noqa: BLE001  what an author's objects raise
                 self._warn(name)
                 continue
-            left -= byte_size(text)
+            left -= byte_size(text) + len(",")
             if left < 0:
                 break
             texts.append(text)
