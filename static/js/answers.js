@@ -17,9 +17,10 @@ export class Answers {
     this.#thread = thread;
   }
 
-  /** Answer a question; the answer is kept until the server has it. */
+  /** Answer a question; the answer is kept until the server has it. The first one counts. */
   async answer(callId, result) {
     const thread = this.#thread;
+    if (thread.state.answers[callId]?.state === "sending") return;
     this.#answered(callId, { result, state: "sending" });
     await thread.run.whenOver(() => {
       const { state, posts } = thread;

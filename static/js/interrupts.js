@@ -57,14 +57,15 @@ export function requestOf({ value, response_schema: schema }) {
   return { kind: "question", prompt, ...(Object.keys(rest).length ? { rest } : {}) };
 }
 
-/** The result of a call, with a schema of it. One that is no object is the only field of a form. */
+/** The result of a call, with a schema of it. One that is no object with properties is the only
+ * field of a form. */
 function resultOf(value, response) {
   const call = value?.type === "tool" ? (value.toolCall ?? value.tool_call) : null;
   if (!isText(call?.id) || !isText(call.name) || !isObject(response?.properties)) return null;
   const { properties, $defs = {}, definitions = {} } = response;
   const own = Object.hasOwn(properties, call.id) ? properties[call.id] : null;
   if (!isObject(own)) return null;
-  const isBare = own.type !== "object";
+  const isBare = own.type !== "object" || !isObject(own.properties);
   const shape = isBare
     ? {
         type: "object",

@@ -135,9 +135,9 @@ export class LiveRun {
 
   /** Values of the state come after the events that changed them: they hold. */
   #drawUi(told) {
-    for (const { value, values } of told) {
+    for (const { value, values, whole } of told) {
       const { ui } = this.#thread.state;
-      const now = values ? afterState(ui, values) : withEvent(ui, value);
+      const now = values ? afterState(ui, values, whole) : withEvent(ui, value);
       if (now !== ui) this.#thread.set({ ui: now });
     }
   }

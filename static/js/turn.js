@@ -100,7 +100,7 @@ export class Turn {
    * What the graph has said of its UI messages since this was asked last: custom events and values
    * of its state, in order.
    *
-   * @returns {{value?: unknown, values?: Record<string, any>}[]}
+   * @returns {{value?: unknown, values?: Record<string, any>, whole?: boolean}[]}
    */
   newlyToldUi() {
     return this.#toldUi.splice(0);

@@ -6,18 +6,21 @@
 
 import { RENDER } from "./parts.js";
 
-/** @typedef {{id: string, name: string, props: Record<string, any>, message: string | null}} Ui */
+/**
+ * `key` is that of the state which has it; null: it is told by an event.
+ *
+ * @typedef {{id: string, name: string, props: Record<string, any>, message: string | null,
+ *   key: string | null}} Ui
+ */
 
 /** @param {any} value @returns {value is Record<string, any>} */
 const isObject = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
 
 /** The UI messages in a graph's state. @param {Record<string, any> | null | undefined} state */
 export const uiIn = (state) =>
-  Object.values(state ?? {})
-    .filter(Array.isArray)
-    .flat()
-    .filter((item) => isUi(item))
-    .map(read);
+  Object.entries(state ?? {}).flatMap(([key, value]) =>
+    Array.isArray(value) ? value.filter(isUi).map((item) => read(item, key)) : [],
+  );
 
 /** @param {any} item */
 const isUi = (item) =>
@@ -27,12 +30,13 @@ const isUi = (item) =>
   typeof item.name === "string" &&
   isObject(item.props);
 
-/** @param {Record<string, any>} item @returns {Ui} */
-const read = ({ id, name, props, metadata }) => ({
+/** @param {Record<string, any>} item @param {string | null} key @returns {Ui} */
+const read = ({ id, name, props, metadata }, key) => ({
   id,
   name,
   props,
   message: typeof metadata?.message_id === "string" ? metadata.message_id : null,
+  key,
 });
 
 /**
@@ -45,28 +49,33 @@ export function withEvent(known, event) {
   if (isObject(event) && event.type === "remove-ui")
     return known.filter(({ id }) => id !== event.id);
   if (!isUi(event)) return known;
-  const told = read(event);
+  const told = read(event, null);
   const index = known.findIndex(({ id }) => id === told.id);
   if (index < 0) return [...known, told];
-  const isMore = event.metadata?.merge === true;
-  const props = isMore ? { ...known[index].props, ...told.props } : told.props;
-  return known.with(index, { ...told, props });
+  const { key, props: before } = known[index];
+  const props = event.metadata?.merge === true ? { ...before, ...told.props } : told.props;
+  return known.with(index, { ...told, key, props });
 }
 
 /**
  * The UI messages after values of the state were told; those that are as they were stay the same
- * objects. Values without any say nothing of those that there are.
+ * objects. Those of keys that have no value among these stay, unless these are the whole state.
  *
- * @param {Ui[]} known @param {Record<string, any>} values @returns {Ui[]}
+ * @param {Ui[]} known @param {Record<string, any>} values @param {boolean} [isWhole]
+ * @returns {Ui[]}
  */
-export function afterState(known, values) {
-  const hasList = Object.values(values).some((value) => Array.isArray(value) && value.some(isUi));
-  if (!hasList) return known;
+export function afterState(known, values, isWhole = false) {
+  const told = uiIn(values);
+  /** @param {Ui} one */
+  const stays = ({ key }) => (key === null ? !told.length : !Object.hasOwn(values, key));
+  const kept = isWhole ? [] : known.filter(stays);
+  if (!told.length && kept.length === known.length) return known;
   const byId = new Map(known.map((one) => [one.id, one]));
-  return uiIn(values).map((one) => {
+  const now = told.map((one) => {
     const before = byId.get(one.id);
     return before && JSON.stringify(before) === JSON.stringify(one) ? before : one;
   });
+  return [...kept, ...now];
 }
 
 /** Messages with their UI messages, kept by the message: what is the same is not painted again.
@@ -87,11 +96,17 @@ export function withUi(messages, ui) {
   const bySteps = new Map();
   for (const message of answers)
     for (const { stepId } of message.steps ?? []) bySteps.set(stepId, message);
+  /** @type {Map<T | undefined, Ui[]>} */
+  const byMessage = new Map();
+  for (const one of ui) {
+    const message = one.message === null ? last : bySteps.get(one.message);
+    const others = byMessage.get(message);
+    if (others) others.push(one);
+    else byMessage.set(message, [one]);
+  }
   return messages.map((message) => {
-    const own = ui.filter(
-      (one) => (one.message === null ? last : bySteps.get(one.message)) === message,
-    );
-    return own.length ? shownWith(message, own) : message;
+    const own = byMessage.get(message);
+    return own ? shownWith(message, own) : message;
   });
 }
 

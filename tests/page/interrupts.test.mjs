@@ -71,6 +71,7 @@ table(
     ],
     [{ type: "string" }, { title: "choose", prompt: "", isBare: true, type: "object" }],
     [{}, { title: "choose", prompt: "", isBare: true, type: "object" }],
+    [{ type: "object" }, { title: "choose", prompt: "", isBare: true, type: "object" }],
   ],
   (own, { type, ...expected }) => {
     const value = { type: "tool", toolCall: { id: "c1", name: "choose", args: {} } };

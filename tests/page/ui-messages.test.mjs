@@ -10,7 +10,8 @@ const reply = (id) => ({ id, role: "assistant", parts: [], steps: [{ stepId: id 
 
 test("the messages of a state are those of its lists; what is none is left out", () => {
   const state = { ui: [A, { type: "ui", id: 7 }, null], plan: { type: "ui" }, todos: ["x"] };
-  assert.deepEqual(uiIn(state), [{ id: "a", name: "table", props: { n: 1 }, message: "m1" }]);
+  const found = { id: "a", name: "table", props: { n: 1 }, message: "m1", key: "ui" };
+  assert.deepEqual(uiIn(state), [found]);
   assert.deepEqual(uiIn(undefined), []);
 });
 
@@ -29,6 +30,13 @@ test("values of the state hold; a message that is as it was stays the same objec
   assert.equal(first, known[0]);
   assert.equal(second.id, "b");
   assert.equal(afterState(known, { plan: [1] }), known);
+  assert.deepEqual(afterState(known, { ui: [] }), []);
+  assert.deepEqual(afterState(known, { plan: [1] }, true), []);
+  const ids = afterState(known, { more: [B] }).map(({ id }) => id);
+  assert.deepEqual(ids, ["a", "b"], "what another key has stays");
+  const told = withEvent(known, B);
+  assert.equal(afterState(told, { plan: [1] }), told);
+  assert.deepEqual(afterState(told, { ui: [A] }), known);
 });
 
 test("each stands behind the answer that it names, else behind the last", () => {
