@@ -132,7 +132,9 @@ class Queued(HTTPEndpoint):
         if message is not None:
             changed = await queue.edit(principal(request), key, run_id, _edited(changed, message))
         if place is not None and changed is not None:
-            changed = await queue.move(key, run_id, place)
+            moved = await queue.move(key, run_id, place)
+            # An edited request whose run has begun meanwhile was edited all the same.
+            changed = moved or (changed if message is not None else None)
         if changed is None:
             raise problem("not_queued")
         return JSONResponse(queued_json(changed, format))

@@ -147,7 +147,7 @@ def move(connection: Connection, key: ThreadKey, run_id: str, place: int) -> Que
     if run_id not in order:
         return None
     order.remove(run_id)
-    order.insert(place - 1, run_id)
+    order.insert(min(place - 1, len(order)), run_id)
     for moved, row in zip(order, rows, strict=True):
         if moved != row.run_id:
             connection.execute(_PLACE, {**of(key), "of_run": moved, "to_place": row.place})

@@ -212,6 +212,20 @@ async def test_a_message_that_waits_is_moved_ahead_and_begins_when_the_run_is_st
     assert texts(await client.thread("t1"))[::2] == ["One", "Now", "Two"]
 
 
+@pytest.mark.usefixtures("live")
+async def test_an_edit_stands_though_the_run_begins_before_its_request_is_moved(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def too_late(*_: object) -> None:
+        return None
+
+    monkeypatch.setattr(RunQueue, "move", too_late)
+    place = f"/threads/t1/queue/{(await queued(client))['run_id']}"
+    edited = await client.http.patch(place, json={"message": "Now", "place": 1})
+    assert edited.json()["message"]["parts"] == [{"type": "text", "text": "Now"}]
+    assert (await client.http.patch(place, json={"place": 1})).status_code == 404
+
+
 def test_a_message_whose_run_has_begun_waits_until_the_thread_shows_it() -> None:
     message = UserMessage((TextContent("Two"),), "m2")
     begun = QueuedRequest(THREAD, "r2", "native", TurnRequest("t1", message), 0, has_begun=True)

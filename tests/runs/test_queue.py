@@ -307,7 +307,7 @@ async def test_requests_that_wait_begin_in_the_order_that_they_are_given(
     assert await move(key_of(), d.run_id, 1)
     assert await waiting(inside) == ["D", "B", "C"]
     assert await move(key_of(), d.run_id, 2)
-    assert await move(key_of(), b.run_id, 99)
+    assert await move(key_of(), b.run_id, 10**30)
     assert await waiting(inside) == ["D", "C", "B"]
     assert await inside.runs.queue.withdraw(key_of(), c.run_id)
     assert await move(key_of(), c.run_id, 1) is None
