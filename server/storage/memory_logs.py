@@ -7,11 +7,16 @@ from typing import Any
 from turnstream.server.storage.run_logs import Batch, LogStatus
 from turnstream.server.turns.chunks import (
     ArgsFinish,
+    Aside,
     Chunk,
     Custom,
     Done,
+    GraphState,
+    Interrupt,
+    PartMade,
     Result,
     Substep,
+    TaskFinish,
     TextDelta,
     ToolProgress,
     ToolSettled,
@@ -26,16 +31,22 @@ DEFAULT_MAX_BYTES = 200_000_000
 def size_of(chunk: Chunk) -> int:
     """About how many bytes a chunk takes in memory."""
     match chunk:
-        case TextDelta():
+        case TextDelta() | Aside():
             return CHUNK_BYTES + len(chunk.text)
+        case PartMade():
+            return CHUNK_BYTES + len(chunk.part.url)
         case Result() | ToolSettled():
             return CHUNK_BYTES + content_size(chunk.result)
         case ArgsFinish():
             return CHUNK_BYTES + content_size(chunk.args)
         case ToolProgress():
             return CHUNK_BYTES + content_size(chunk.data)
-        case Custom():
+        case Custom() | Interrupt():
             return CHUNK_BYTES + content_size(chunk.value)
+        case GraphState():
+            return CHUNK_BYTES + content_size(chunk.values)
+        case TaskFinish():
+            return CHUNK_BYTES + content_size(chunk.writes)
         case Substep():
             return CHUNK_BYTES + size_of(chunk.chunk)
     return CHUNK_BYTES

@@ -1,7 +1,21 @@
 """The budget of bytes that all runs' logs share."""
 
+import pytest
+
 from turnstream.server.storage.memory_logs import CHUNK_BYTES, ITEM_BYTES, MemoryLogs, size_of
-from turnstream.server.turns.chunks import Chunk, Done, Result, Substep, TextDelta
+from turnstream.server.turns.chunks import (
+    Aside,
+    Chunk,
+    Done,
+    FilePart,
+    GraphState,
+    Interrupt,
+    PartMade,
+    Result,
+    Substep,
+    TaskFinish,
+    TextDelta,
+)
 from turnstream.server.turns.header import RunHeader, ThreadKey
 
 TEXT = 1_000
@@ -74,6 +88,21 @@ def test_a_result_counts_with_all_that_is_in_it() -> None:
     assert size_of(result("x" * 500)) == CHUNK_BYTES + ITEM_BYTES + 500
     nested = {"rows": [{"word": "abc"}] * 10}
     assert size_of(result(nested)) >= CHUNK_BYTES + 10 * (len("word") + len("abc"))
+
+
+@pytest.mark.parametrize(
+    "chunk",
+    [
+        GraphState({"notes": ["x" * TEXT]}),
+        Interrupt("i1", {"ask": "x" * TEXT}, "node"),
+        TaskFinish("t1", "node", writes=({"notes": "x" * TEXT},)),
+        Aside("a1", None, "user", "x" * TEXT),
+        PartMade("s1", (0,), FilePart("x" * TEXT, "image/png")),
+    ],
+    ids=lambda chunk: type(chunk).__name__,
+)
+def test_a_chunk_counts_with_what_it_brings(chunk: Chunk) -> None:
+    assert size_of(chunk) >= CHUNK_BYTES + TEXT
 
 
 def test_the_size_of_a_deep_result_is_counted_without_recursion() -> None:
