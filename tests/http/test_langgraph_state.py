@@ -295,8 +295,9 @@ async def test_a_state_and_a_history_are_read_in_parts(
         assert (listed, whole[-1]["next"]) == (whole[:2], ["__start__"])
         before = {"before": listed[-1]["checkpoint"]["checkpoint_id"]}
         assert (await client.http.get(f"{PATH}/history", params=before)).json() == whole[2:]
-        wrong = await client.http.get(f"{PATH}/history", params={"limit": "many"})
-        assert (wrong.status_code, wrong.json()["code"]) == (422, "invalid_limit")
+        for limit in ("many", "9" * 5_000):
+            wrong = await client.http.get(f"{PATH}/history", params={"limit": limit})
+            assert (wrong.status_code, wrong.json()["code"]) == (422, "invalid_limit")
         inner = {"checkpoint": {"checkpoint_ns": "inside:1"}}
         for path in ("history", "state/checkpoint"):
             refused = await client.http.post(f"{PATH}/{path}", json=inner)

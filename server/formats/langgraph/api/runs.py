@@ -31,7 +31,7 @@ from turnstream.server.formats.langgraph.api.bodies import (
     selected,
     some_of,
 )
-from turnstream.server.formats.langgraph.api.states import branch_at, find_thread
+from turnstream.server.formats.langgraph.api.states import MAX_DIGITS, branch_at, find_thread
 from turnstream.server.formats.langgraph.api.threads import (
     PAGE_SIZE,
     STATUSES,
@@ -72,7 +72,6 @@ if TYPE_CHECKING:
 
 FROM_THE_START = "-1"
 """As `Last-Event-ID`: clients that join a run which they have not read."""
-MAX_DIGITS = 9
 MAX_BATCH = 20
 """Runs that one request starts."""
 FOLLOW_SECONDS = 0.5

@@ -54,6 +54,8 @@ State = Annotated[Mapping[str, Any], component("LangGraph.SomeState")]
 MAX_HISTORY_BYTES = 20_000_000
 """The size of a history, whose states each have all messages up to a boundary. Older states are
 left out."""
+MAX_DIGITS = 9
+"""Digits of a number in a query that are read."""
 
 
 class Found(NamedTuple):
@@ -490,8 +492,8 @@ async def list_history(request: ApiRequest) -> Response:
     """List the states of a thread, newest first."""
     query = request.query_params
     limit = query.get("limit", "")
-    is_number = limit.isascii() and limit.isdecimal() and len(limit) < 10
-    given = {"limit": int(limit) if is_number else limit or None}
+    is_number = limit.isascii() and limit.isdecimal()
+    given = {"limit": int(limit[:MAX_DIGITS]) if is_number else limit or None}
     before = query.get("before")
     asked = read(LangGraphHistoryBody, {**given, "before": before and {"checkpoint_id": before}})
     return await _history(request, asked, {})
