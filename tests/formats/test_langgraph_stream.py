@@ -3,8 +3,11 @@
 import json
 from typing import Any
 
+import pytest
+
 from turnstream.server.formats import WIRE_FORMATS
 from turnstream.server.formats.format import NamedEvent, StreamContext
+from turnstream.server.formats.langgraph import snapshot
 from turnstream.server.turns.chunks import (
     ArgsFinish,
     Chunk,
@@ -15,6 +18,8 @@ from turnstream.server.turns.chunks import (
     Result,
     StepStart,
     StepWithdrawn,
+    TaskFinish,
+    TaskStart,
     TextDelta,
     TextPart,
     ToolCallPart,
@@ -103,3 +108,20 @@ def test_a_state_that_changes_all_the_time_sends_a_long_thread_only_so_often() -
     assert [data["todos"] for data in in_between] == [[number] for number in range(6)]
     assert last["todos"] == [99]
     assert last["messages"][0] == in_between[0]["messages"][0]
+
+
+def test_tasks_that_change_nothing_tell_no_values_and_cost_none(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    counted, values = list[int](), snapshot.values
+
+    def count(*given: Any) -> Any:
+        counted.append(1)
+        return values(*given)
+
+    monkeypatch.setattr(snapshot, "values", count)
+    encoder = FORMAT.encoder(WAITING, frozenset({"values"}))
+    for number in range(9):
+        encoder.encode(TaskStart(f"t{number}", "node"))
+        encoder.encode(TaskFinish(f"t{number}", "node"))
+    assert not counted

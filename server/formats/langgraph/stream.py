@@ -227,7 +227,7 @@ class LangGraphEncoder:
         """Tasks whose results are still to come."""
         self._has_tasks = False
         self._has_news = False
-        """True if tasks have written something since `values` came last."""
+        """True if the messages have changed since `values` came last."""
         self._answers: dict[str, Json] = {}
         """The tool messages of the run, by call."""
         self._unsaid: dict[str, tuple[str, Json]] = {}
@@ -301,6 +301,7 @@ class LangGraphEncoder:
         is_again = bool(self._namespace) and chunk.step_id in self._steps
         removal = {"type": "remove", "id": chunk.step_id}
         self._steps[chunk.step_id] = _Step(chunk.step_id, metadata)
+        self._has_news = True
         removed = self._event("messages", [removal, metadata]) if is_again else []
         node = metadata["langgraph_node"]
         begun = self._graph_begun()
@@ -345,6 +346,7 @@ class LangGraphEncoder:
         message = tool_message(call)
         name = "on_tool_error" if call.is_error else "on_tool_end"
         said = {"error" if call.is_error else "output": call.result}
+        self._has_news = True
         self._answers[call.tool_call_id] = message
         ended = []
         if not self._has_tasks:
@@ -367,6 +369,7 @@ class LangGraphEncoder:
             message = snapshot.ai_message(step)
             told += self._said_whole(step.step_id, node, message) if step.parts else ()
         self._finished.add(chunk.step_id)
+        self._has_news = True
         return [*told, *self._tasks_ended(), *self._values_below()]
 
     def _said_whole(self, id: str, node: str, message: Json) -> list[str]:
@@ -380,7 +383,7 @@ class LangGraphEncoder:
     def _removed(self, chunk: chunks.StepWithdrawn | chunks.MessagesRemoved) -> list[str]:
         """Take back the messages that the thread loses."""
         before = snapshot.with_asides(snapshot.messages(self._thread.turns()), self._asides)
-        node, removed = "agent", set[str]()
+        node, removed, self._has_news = "agent", set[str](), True
         if isinstance(chunk, chunks.StepWithdrawn):
             self._steps.pop(chunk.step_id, None)
             for ids in (self._told, self._updated, self._finished):
@@ -400,6 +403,7 @@ class LangGraphEncoder:
 
     def _shortened(self, chunk: chunks.HistoryShortened) -> list[str]:
         """The messages that the graph has removed, with their mark."""
+        self._has_news = True
         shown = snapshot.messages(self._thread.turns()) if "updates" in self._modes else ()
         removed = [one for one in shown if one["id"] in chunk.ids and one["type"] != "tool"]
         return self._update("agent", removed) if removed else []
@@ -462,7 +466,6 @@ class LangGraphEncoder:
     def _task_result(self, task: chunks.TaskFinish) -> list[str]:
         """The end of a task, and the update that it has made."""
         node, about = task.node, {"langgraph_node": task.node}
-        self._has_news = self._has_news or not task.namespace
         if self._modes.isdisjoint(("updates", "tasks", "debug", "events")):
             return []
         steps = map(self._thread.message.step, filter(self._steps.__contains__, task.step_ids))
