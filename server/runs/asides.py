@@ -48,6 +48,16 @@ def new_asides(
         before = message.id or before
 
 
+def is_as_told(
+    told: Aside,
+    message: AnyMessage | None,
+    calls: Collection[str | None],
+    results: ResultView,
+) -> bool:
+    """Return True if a message is still the aside that was told of it; None: it is gone."""
+    return message is not None and _aside(message, told.after, calls, results) == told
+
+
 def _aside(
     message: AnyMessage, after: str | None, calls: Collection[str | None], results: ResultView
 ) -> Aside | None:

@@ -154,12 +154,17 @@ class RunReader:
 
     async def left_branches(
         self, key: ThreadKey, graph: str | None = None
-    ) -> AsyncGenerator[tuple[str, tuple[Turn, ...]]]:
-        """The branches that the thread has left, the latest first: the last checkpoint of each, and
-        its turns, without substeps. Each is loaded when it is asked for."""
+    ) -> AsyncGenerator[tuple[str, tuple[Turn, ...], tuple[Aside, ...]]]:
+        """The branches that the thread has left, the latest first: the last checkpoint of each, its
+        turns, without substeps, and its messages that are in no turn. Each is loaded when it is
+        asked for."""
         for head in await self._graphs.checkpoints(graph).left_heads(key):
             state = await self.at_head(key, graph, head)
-            yield head, await beside_loop(len(state.messages), partial(self.shown, state))
+
+            def shown(state: ThreadState = state) -> tuple[tuple[Turn, ...], tuple[Aside, ...]]:
+                return self.shown(state), asides_of(state.shown, state.results)
+
+            yield head, *await beside_loop(len(state.messages), shown)
 
     def shown(self, state: ThreadState) -> tuple[Turn, ...]:
         return self.page(state, WHOLE)[0]
@@ -219,7 +224,6 @@ class RunReader:
         if begun:
             ids.pop()
         chunks = await self._chunks(run)
-        told = [chunk for chunk in chunks if isinstance(chunk, Aside)]
         asides = await beside_loop(length, lambda: asides_of(before.shown, before.results))
         if not is_in_order(chunks):
             chunks = []  # paths alone do not say where its parts are: it is to be read whole
@@ -241,7 +245,7 @@ class RunReader:
         first_part = sum(len(step.parts) for step in earlier)
         values = None if before.graph_state is None else state_after(chunks, before.graph_state)
         has_earlier = places.start > 0
-        asides = (*asides, *told)
+        asides += tuple(chunk for chunk in chunks if isinstance(chunk, Aside))
         return Progress(before, turns, first_part, len(chunks), values, has_earlier, asides)
 
     async def state_before(self, header: RunHeader) -> ThreadState:

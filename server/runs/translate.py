@@ -28,7 +28,7 @@ from turnstream.graphs.client_state import ClientState
 from turnstream.graphs.execution import INNER
 from turnstream.graphs.result_view import ResultView
 from turnstream.graphs.stored import Ended
-from turnstream.server.runs.asides import new_asides
+from turnstream.server.runs.asides import is_as_told, new_asides
 from turnstream.server.runs.endings import last_reason, run_ended, settled
 from turnstream.server.runs.failures import Failure
 from turnstream.server.runs.predictions import predictions
@@ -89,7 +89,7 @@ class Translator:
         """The values that clients are told of what a task writes; None: no task is told."""
         self.state_names: Collection[str] = ()
         """The keys of the graph's state that clients see."""
-        self._told_asides = set[str]()
+        self._told_asides = dict[str, Aside]()
         self._history = history
         self._thread = ThreadNow(history, keeps_removed=keeps_removed)
         self._pending = dict(history.pending)
@@ -317,11 +317,23 @@ class Translator:
             told = (*filter(None, by_model),), (*answers,), (*filter(None, writes),)
             yield TaskFinish(*about, *told)
 
-    def _asides(self, messages: Sequence[AnyMessage], new: Sequence[AnyMessage]) -> Iterator[Aside]:
-        untold = [message for message in new if message.id not in self._told_asides]
-        calls = self._steps.call_ids | self._history.call_ids
+    def _asides(
+        self, messages: Sequence[AnyMessage], new: Sequence[AnyMessage]
+    ) -> Iterator[Aside | MessagesRemoved]:
+        """Those that were not told; one that the graph has changed or removed since is taken
+        back."""
+        told, calls = self._told_asides, self._steps.call_ids | self._history.call_ids
+        now = {message.id: message for message in new if message.id in told}
+        stale = tuple(
+            id for id, one in told.items() if not is_as_told(one, now.get(id), calls, self._results)
+        )
+        if stale:
+            for id in stale:
+                del told[id]
+            yield MessagesRemoved(stale)
+        untold = [message for message in new if message.id not in told]
         for aside in new_asides(messages, untold, calls, self._results):
-            self._told_asides.add(aside.id)
+            told[aside.id] = aside
             yield aside
 
     def _stored(self, message: AnyMessage) -> Iterator[Chunk]:

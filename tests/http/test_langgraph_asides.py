@@ -73,3 +73,61 @@ async def test_they_are_in_the_stream_and_in_the_thread(tmp_path: Path) -> None:
         assert texts(state["values"]) == ends[-1]
         removed = [one.data[0] for one in again if one.event == "messages"]
         assert [one["type"] for one in removed if one["type"] == "remove"] == ["remove"]
+
+
+CHANGES = """
+from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage
+from langgraph.graph import START, MessagesState, StateGraph
+
+
+def judge(state):
+    notes = [HumanMessage("Shorter.", id="n1"), HumanMessage("Politer.", id="n2")]
+    return {"messages": [AIMessage("A draft."), *notes]}
+
+
+def think(state):
+    return {"messages": [RemoveMessage("n1"), HumanMessage("Polite.", id="n2")]}
+
+
+def rewrite(state):
+    return {"messages": [AIMessage("Short.")]}
+
+
+graph = StateGraph(MessagesState).add_sequence([judge, think, rewrite]).add_edge(START, "judge")
+graph = graph.compile()
+"""
+
+
+async def test_one_that_its_own_run_changes_or_removes_is_in_the_stream_as_in_the_thread(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "judged.py"
+    file.write_text(CHANGES)
+    async with serving(settings(tmp_path / "t.db", graph=f"{file}:graph")) as client:
+        told = await run(client, "Write")
+        state = (await client.http.get(f"{PATH}/state")).json()
+        assert texts(state["values"]) == ["Write", "A draft.", "Polite.", "Short."]
+        assert [one.data for one in told if one.event == "values"][-1] == state["values"]
+
+
+async def test_an_answer_behind_one_is_made_anew_and_the_branch_that_is_left_has_them(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "judged.py"
+    file.write_text(GRAPH)
+    async with serving(settings(tmp_path / "t.db", graph=f"{file}:graph")) as client:
+        await run(client, "Write")
+        before = (await client.http.post(f"{PATH}/history", json={})).json()
+        parents = [one["checkpoint"] for one in before if 1 < len(texts(one["values"])) < 5]
+        assert len(parents) == 3
+        for parent in parents:
+            body = {"assistant_id": "judged", "checkpoint": parent}
+            again = await client.http.post(f"{PATH}/runs/wait", json=body)
+            assert again.status_code == 200, again.text
+            assert texts(again.json()) == ["Write", *TURN]
+            history = (await client.http.post(f"{PATH}/history", json={})).json()
+            assert texts(before[0]["values"]) in [texts(one["values"]) for one in history]
+        said = {"messages": [{"type": "human", "content": "Mine."}]}
+        body = {"assistant_id": "judged", "checkpoint": parents[-1], "input": said}
+        refused = await client.http.post(f"{PATH}/runs/wait", json=body)
+        assert (refused.status_code, refused.json()["code"]) == (422, "unsupported_checkpoint")

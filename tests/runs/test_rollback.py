@@ -124,7 +124,7 @@ async def test_without_a_live_run_it_is_a_message_like_any_other(tmp_path: Path)
 
 
 async def branches(inside: Backend) -> list[str]:
-    return [head async for head, _ in inside.runs.reader.left_branches(key_of())]
+    return [head async for head, *_ in inside.runs.reader.left_branches(key_of())]
 
 
 @graphs

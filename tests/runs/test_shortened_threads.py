@@ -186,7 +186,7 @@ async def test_a_version_that_was_left_shows_the_messages_that_were_removed_from
     turns = await home.inside.turns()
     await serve_run(home.inside, TurnRequest(branch=Branch("regenerate", turns[7].id)))
     assert words(await home.inside.turns()) == asked_and_answered(1, 2, 3, 4)
-    left = [words(turns) async for _, turns in home.inside.reader.left_branches(key_of())]
+    left = [words(turns) async for _, turns, _ in home.inside.reader.left_branches(key_of())]
     assert asked_and_answered(1, 2, 3, 4, 5) in left
 
 

@@ -60,7 +60,7 @@ from turnstream.server.formats.tool_fields import (
     listed_tools,
     value_of,
 )
-from turnstream.server.turns.messages import ToolCall
+from turnstream.server.turns.messages import ToolCall, UserTurn
 from turnstream.server.turns.requests import (
     ApprovalAnswer,
     Branch,
@@ -542,7 +542,7 @@ def state_update(
     further = {key: value for some in listed for key, value in some.items() if key != "messages"}
     branch = None
     if count < len(thread.messages):
-        branch = _branch(thread.messages, count, edits=True)
+        branch = _branch(thread, count, edits=True)
     return TurnRequest(
         thread_id=thread.thread_id,
         update=StateUpdate(
@@ -616,7 +616,7 @@ def turn_request(asked: Submission, thread: snapshot.SavedThread, graph: str | N
     if request.resume is not None:
         return _resuming(request, request.resume, thread)
     if count < len(messages):
-        return replace(request, branch=_branch(messages, count, edits=message is not None))
+        return replace(request, branch=_branch(thread, count, edits=message is not None))
     if message or answers:
         return request
     if given or thread.head is not None:
@@ -672,20 +672,22 @@ def _resuming(request: TurnRequest, resume: Resume, thread: snapshot.SavedThread
     return replace(request, resume=None, approvals=decisions(resume.value, calls))
 
 
-def _branch(messages: Sequence[Json], count: int, *, edits: bool) -> Branch:
+def _branch(thread: snapshot.SavedThread, count: int, *, edits: bool) -> Branch:
     """A message replaces the user's that follows the checkpoint; without one, the answer that
-    follows is made anew, from its question on."""
-    follows = messages[count]
+    follows is made anew, from its question on. What a graph wrote in the user's name is no
+    question."""
+    users = {turn.id for turn in thread.turns if isinstance(turn, UserTurn)}
+    follows = thread.messages[count]
     if edits:
-        if follows["type"] != "human":
+        if follows["id"] not in users:
             raise InvalidRequest(
                 "unsupported_checkpoint",
                 "A message replaces one of the user's: take the checkpoint that is the parent of "
                 "the state in which that message is first seen.",
             )
         return Branch("edit", follows["id"])
-    questions = [one["id"] for one in messages[:count] if one["type"] == "human"]
-    if follows["type"] == "human" or not questions:
+    questions = [one["id"] for one in thread.messages[:count] if one["id"] in users]
+    if follows["id"] in users or not questions:
         raise InvalidRequest(
             "nothing_to_do", "Behind this checkpoint there is no answer to make anew.", 409
         )

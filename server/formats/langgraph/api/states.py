@@ -120,8 +120,8 @@ async def branches_of(request: ApiRequest, found: Found) -> AsyncGenerator[Saved
     yield thread
     left = reader.left_branches(thread_key(request), entry.graph)
     async with aclosing(left) as branches:
-        async for head, turns in branches:
-            show = partial(_shown, thread.thread_id, turns, head=head)
+        async for head, turns, asides in branches:
+            show = partial(_shown, thread.thread_id, turns, asides, head=head)
             yield await beside_loop(len(turns), show)
 
 
