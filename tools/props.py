@@ -38,6 +38,8 @@ KEYWORDS: Mapping[str, frozenset[str]] = {
 ANYWHERE = frozenset(
     {"type", "enum", "title", "description", "default", "examples", "dataFrom", "$schema", "$id"}
 )
+MAX_ROWS = 10_000
+"""Rows of an array that are looked through for those that do not fit."""
 ITEMS = ""
 """A step of a path: each item of an array."""
 
@@ -100,7 +102,7 @@ class Props:
         left, notes = dict(props), list[str]()
         for name, check in self._rows.items():
             rows = props.get(name)
-            if not isinstance(rows, list):
+            if not isinstance(rows, list) or len(rows) > MAX_ROWS:
                 continue
             fits = [_fits(check, row) for row in rows]
             lost = fits.count(False)

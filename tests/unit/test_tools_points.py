@@ -154,8 +154,9 @@ def test_rows_that_do_not_fit_are_left_out_and_said() -> None:
         {"columns": COLUMNS, "rows": [BAD]},
         {"columns": [{"key": "site"}, {}], "rows": []},
         {"columns": COLUMNS, "rows": [{"site": "A"}, BAD], "else": 1},
+        {"columns": COLUMNS, "rows": [{"site": "A"}, *[BAD] * 10_000]},
     ],
-    ids=["no row is left", "a column is no row", "another fault"],
+    ids=["no row is left", "a column is no row", "another fault", "too many rows"],
 )
 def test_what_rows_do_not_mend_is_refused(props: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="props"):
