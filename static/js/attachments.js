@@ -285,13 +285,13 @@ export class Attachments {
   }
 }
 
-/** The images of a message, as parts of a body. */
 /** The images of a message that was sent, as the field has them. */
 export const imagesFrom = (parts) =>
   parts
     .filter(({ type }) => type === "image")
     .map(({ image, alt = "" }) => ({ key: randomHex(16), alt, dataUrl: image }));
 
+/** The images of a message, as parts of a body. */
 export const imageParts = (images = []) =>
   images
     .filter(({ dataUrl }) => dataUrl)

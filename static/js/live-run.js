@@ -49,6 +49,7 @@ export class LiveRun {
     this.#wake();
     // What was loaded meanwhile has been left out.
     if (this.#thread.state.loading) this.#thread.reload();
+    else this.#thread.queue.watch();
   }
 
   /**

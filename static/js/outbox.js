@@ -19,11 +19,18 @@ export const isFor = (id) => (item) => threadOf(item) === id;
  * @param {Record<string, any>} further  keys of the body; `graph`: that of a new thread
  * @param {Record<string, any>[]} images  see `attachments.js`; they are not in the body that is
  *   kept
+ * @param {string} id  of the message
  */
-export function newItem(text, threadId, before, { graph, ...further } = {}, images = []) {
+export function newItem(
+  text,
+  threadId,
+  before,
+  { graph, ...further } = {},
+  images = [],
+  id = `msg_${randomHex(16)}`,
+) {
   const where =
     threadId === null ? placeOfNew(before, graph) : { thread_id: threadId, must_exist: true };
-  const id = `msg_${randomHex(16)}`;
   const message = { id, parts: text ? [{ type: "text", text }] : [] };
   const body = { ...where, message, on_busy: "queue", ...further };
   return { id, text, images, key: randomHex(32), body };
@@ -37,6 +44,9 @@ function placeOfNew(before, graph) {
     ...(named ? { graph: named } : {}),
   };
 }
+
+/** A message behind the one that has begun their thread: it begins none. */
+export const behindFirst = (item) => ({ ...item, body: { ...item.body, must_exist: true } });
 
 /** The body of an item, with its images. */
 export function bodyOf({ body, images }) {

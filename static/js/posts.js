@@ -33,7 +33,9 @@ export class Posts {
    */
   async post(body, how, key = randomHex(32)) {
     const { id } = this.#thread.state;
-    const sent = id === null ? body : { thread_id: id, must_exist: true, ...body };
+    // The body of a message names its thread: sent again under its key, it is the same text.
+    const isNamed = id === null || body.thread_id !== undefined;
+    const sent = isNamed ? body : { thread_id: id, must_exist: true, ...body };
     const attempt = () => this.#start(sent, key, how, attempt);
     await attempt();
   }

@@ -19,10 +19,21 @@ export const queueOf = (told = []) =>
     parts: message ? partsOf(message) : [],
   }));
 
+/**
+ * Whether a thread shows the last run that the server tells of. Its message may have been shown to
+ * wait, since the thread did not have it yet.
+ */
+function showsLast({ version, queue: shown }, { run_id: lastId, queue }) {
+  const waits = shown.some(({ runId }) => runId === lastId);
+  return lastId === version && (!waits || queue.some(({ run_id: runId }) => runId === lastId));
+}
+
 export class Queue {
   #thread;
   /** Aborted when nobody here waits for the next run any more. */
   #watching = null;
+  /** How often it was asked what waits. */
+  #asked = 0;
   /** The run that was waited for last, and when it is waited for again. */
   #last = { runId: null, againMs: 0 };
 
@@ -45,12 +56,17 @@ export class Queue {
   async look() {
     const { id } = this.#thread.state;
     if (id === null) return;
-    const told = await api.queue(id).catch(() => null);
+    this.#asked += 1;
+    const asked = this.#asked;
+    const told = await api.queue(id).catch((error) => ({ error }));
     const { state, busy } = this.#thread;
-    if (told === null || state.id !== id) return;
-    if (!busy && told.run_id !== state.version) await this.#thread.refresh();
-    else {
+    // A later answer may know of a message that this one does not.
+    if (state.id !== id || asked < this.#asked) return;
+    if (told.error?.isTransient) this.watch();
+    else if (!busy && (told.error || !showsLast(state, told))) await this.#thread.refresh();
+    else if (told.queue) {
       this.#is(queueOf(told.queue));
+      this.#thread.sender.loaded();
       this.watch();
     }
   }

@@ -8,6 +8,7 @@ import { imageParts, imagesFrom } from "./attachments.js";
 import { newAnswer, newQuestion } from "./messages.js";
 import {
   alone,
+  behindFirst,
   bodyOf,
   changed,
   isFor,
@@ -64,20 +65,49 @@ export class Sender {
 
   /** A message that waits on the server begins now; a live run is stopped for it. */
   async sendNow(message) {
-    const { queue, busy, state, listeners } = this.#thread;
-    if (busy) {
+    const thread = this.#thread;
+    const { state, named } = thread;
+    if (thread.busy) {
       await this.#stopFor(message, state.run.id);
       return;
     }
-    const [text, images] = [textOf(message), imagesFrom(message.parts)];
+    const { id, outbox: before } = state;
+    if (before.some((one) => one.id === message.id)) return;
+    const further = { ...named, ...placeOf(state) };
+    const images = imagesFrom(message.parts);
+    // Under its own id, and kept before the server gives it up: it is neither lost nor sent twice.
+    const item = seenIn(
+      state,
+      newItem(textOf(message), id, undefined, further, images, message.id),
+    );
+    this.#keep([{ ...item, isSending: true }, ...before]);
     try {
-      await queue.withdraw(message);
+      await thread.queue.withdraw(message);
     } catch (error) {
-      // It may have been withdrawn.
-      if (error.isTransient) listeners.onRefused(text, images, error);
-      throw error;
+      if (!error.isTransient) {
+        this.#forget(id, item);
+        throw error;
+      }
+      if (thread.state.id !== id) return;
+      // It may have been withdrawn: the thread tells, which is loaded before anything is sent.
+      const { outbox } = thread.state;
+      this.#keep(outbox.map((one) => (one.id === item.id ? item : one)));
+      thread.fail(error, () => thread.reload());
+      return;
     }
-    await this.send(text, images);
+    if (thread.state.id !== id) {
+      thread.listeners.onOutbox(id, [item], []);
+      return;
+    }
+    this.#keep([item, ...without(thread.state.outbox, item.id)]);
+    await this.flush();
+  }
+
+  /** A message is not to be sent: it has begun, or somebody has withdrawn it. */
+  #forget(threadId, item) {
+    const { state, listeners } = this.#thread;
+    if (state.id === threadId) this.#keep(without(state.outbox, item.id));
+    else listeners.onOutbox(threadId, [], [item]);
   }
 
   /** A message that waits on the server begins first, and for it a live run is stopped. */
@@ -153,7 +183,7 @@ export class Sender {
       return;
     }
     if (isHere()) this.#handedIn(item, taken, run.id);
-    else thread.listeners.onOutbox(threadId, [], [item]);
+    else this.#forget(threadId, item);
   }
 
   #handedIn(item, { run_id: runId, queue_place: place }, liveId) {
@@ -177,7 +207,7 @@ export class Sender {
     thread.queue.add({ runId, id: item.id, parts, problem: null });
     this.#keep(without(thread.state.outbox, item.id));
     thread.listeners.onWaits();
-    if (!thread.busy) thread.queue.look();
+    thread.queue.look();
   }
 
   /** @param {() => void} [onAnswered]  the server has taken the message, or has not */
@@ -207,7 +237,7 @@ export class Sender {
     this.#sending = null;
     this.#retryMs = RETRY_MS;
     // What other tabs have for a new thread of theirs waits on.
-    const own = isNew ? outbox.filter(isFor(item.body.thread_id)) : outbox;
+    const own = isNew ? outbox.filter(isFor(item.body.thread_id)).map(behindFirst) : outbox;
     if (isNew || outbox.length) this.#keep(without(own, item?.id), isNew ? [item, ...own] : outbox);
     this.flush();
   }
@@ -227,10 +257,12 @@ export class Sender {
     this.#sending = null;
     thread.set({ messages });
     if (error.isTransient || isBusy) {
-      this.#keep(marked(outbox, item, false));
+      // Another run may be live when it is sent again.
+      this.#keep(marked(outbox, { ...item, stops: false }, false));
       thread.listeners.onWaits();
-      if (isBusy) thread.reload();
-      else thread.fail(error, () => this.flush());
+      if (!isBusy) thread.fail(error, () => this.flush());
+      // Otherwise it is sent when the run is over that is read here.
+      else if (!thread.busy) thread.reload();
       return;
     }
     this.#keep(without(outbox, item.id));
@@ -272,7 +304,7 @@ export class Sender {
     this.#thread.comeBack();
   }
 
-  /** The thread was loaded: what is in it was sent. */
+  /** The thread or its queue was loaded: what is in it was sent. */
   loaded() {
     const { outbox, messages, queue } = this.#thread.state;
     const left = notSaid(outbox, [...messages, ...queue]);
@@ -281,9 +313,10 @@ export class Sender {
 
   /** Another tab of the browser has changed what waits in this thread. */
   changedElsewhere(before, after) {
-    const { outbox, messages } = this.#thread.state;
+    const { outbox, messages, queue } = this.#thread.state;
     // A tab that changes the storage may not have seen yet what this one has sent.
-    this.#thread.set({ outbox: notSaid(changed(outbox, before, after), messages) });
+    const left = notSaid(changed(outbox, before, after), [...messages, ...queue]);
+    this.#thread.set({ outbox: left });
   }
 
   /**

@@ -33,6 +33,8 @@ function threadOf(answers, state = {}) {
     state: { ...EMPTY, id: "t1", version: "r1", ...state },
     refreshed: 0,
     words: 0,
+    looked: 0,
+    sender: { loaded: () => (thread.looked += 1) },
     get busy() {
       return thread.state.run !== null;
     },
@@ -79,6 +81,38 @@ test("while a run is read here, what waits is shown, and the next run is left fo
   assert.equal(asked.length, 1);
 });
 
+test("what the server has waiting is not to be sent any more", async () => {
+  const { thread, queue } = threadOf(
+    { "GET /threads/t1/queue": () => json({ run_id: "r1", queue: [told("r2", "Hi")] }) },
+    LIVE,
+  );
+  await queue.look();
+  assert.equal(thread.looked, 1);
+});
+
+test("an answer of before does not take away what the server has taken since", async () => {
+  const answers = [];
+  const { thread, queue } = threadOf(
+    { "GET /threads/t1/queue": () => new Promise((resolve) => answers.push(resolve)) },
+    LIVE,
+  );
+  const looks = [queue.look(), queue.look()];
+  answers[1](json({ run_id: "r1", queue: [told("r2", "Hi")] }));
+  await looks[1];
+  answers[0](json({ run_id: "r1", queue: [] }));
+  await looks[0];
+  assert.deepEqual(shown(thread), ["r2"]);
+});
+
+test("a message that was shown to wait while its run was live is loaded when it is over", async () => {
+  const { thread, queue } = threadOf({
+    "GET /threads/t1/queue": () => json({ run_id: "r1", queue: [] }),
+  });
+  thread.set({ queue: queueOf([told("r1", "Hi")]) });
+  await queue.look();
+  assert.equal(thread.refreshed, 1);
+});
+
 test("a thread with another run by now is loaded, and one that cannot be asked stays", async () => {
   const of = (answer) => threadOf({ "GET /threads/t1/queue": answer });
   const other = of(() => json({ run_id: "r2", queue: [] }));
@@ -88,6 +122,10 @@ test("a thread with another run by now is loaded, and one that cannot be asked s
   away.thread.set({ queue: queueOf([told("r2", "Hi")]) });
   await away.queue.look();
   assert.deepEqual([shown(away.thread), away.thread.refreshed], [["r2"], 0]);
+  assert.deepEqual(away.asked.at(-1).slice(0, 2), ["GET", "/chat/t1/stream"], "it is waited for");
+  const gone = of(() => json({ code: "thread_not_found", detail: "Gone." }, 404));
+  await gone.queue.look();
+  assert.equal(gone.thread.refreshed, 1);
 });
 
 test("the next run is shown as soon as it begins, and pings are no beginning", async () => {
