@@ -12,6 +12,7 @@ from typing import Any, Generic, TypeVar, get_args, get_origin
 from pydantic import BaseModel, ValidationError
 
 _WORD = re.compile(r'"([^"]*)"|\'([^\']*)\'|([A-Za-z0-9_-]+)')
+_HEADER = re.compile(r"(\[\[?)([^]]*)]")
 _EXPECTED = {
     "tuple_type": "should be a list",
     "string_type": "should be a string",
@@ -121,13 +122,14 @@ def _shown(value: Any) -> str:
 
 def line_of(text: str, place: Sequence[str | int]) -> int:
     """The line of a key, from 1; that of the nearest table or key around it if it has none."""
-    path = [str(step) for step in place if isinstance(step, str)]
+    path = [str(step) for step in place]
     table: list[str] = []
+    arrays: dict[tuple[str, ...], int] = {}
     best = (0, 1)
     for number, line in enumerate(text.splitlines(), start=1):
         key, equals, _ = line.strip().partition("=")
-        if key.startswith("["):
-            found = table = _words(key.strip("[] "))
+        if header := _HEADER.match(line.strip()):
+            found = table = _table(_words(header[2]), arrays, is_element=header[1] == "[[")
         elif equals and not key.startswith("#"):
             found = [*table, *_words(key)]
         else:
@@ -136,6 +138,22 @@ def line_of(text: str, place: Sequence[str | int]) -> int:
         if shared > best[0]:
             best = (shared, number)
     return best[1]
+
+
+def _table(
+    words: Sequence[str], arrays: dict[tuple[str, ...], int], *, is_element: bool
+) -> list[str]:
+    """The path of a table by the words of its header. `arrays`: the number of the last element of
+    each array of tables so far, which is counted here."""
+    found: list[str] = []
+    for count, word in enumerate(words, start=1):
+        found.append(word)
+        name = tuple(found)
+        if is_element and count == len(words):
+            arrays[name] = arrays.get(name, -1) + 1
+        if name in arrays:
+            found.append(str(arrays[name]))
+    return found
 
 
 def _words(dotted: str) -> list[str]:

@@ -93,7 +93,10 @@ class Page(StaticFiles):
         stand before those of the folder; `frame_ancestors`: see `policy`."""
         super().__init__(directory=folder, html=html)
         files = (made or {}).items()
-        self.made = {name: (file, gzip.compress(file, mtime=0)) for name, file in files}
+        self.made = {
+            name: (file, gzip.compress(file, mtime=0), hashlib.sha256(file).hexdigest()[:12])
+            for name, file in files
+        }
         self.headers = {**HEADERS, "Content-Security-Policy": policy(frame_ancestors)}
         self.is_embedded = bool(frame_ancestors)
 
@@ -150,8 +153,8 @@ class Page(StaticFiles):
         return response
 
     def _made_response(self, name: str, asked: Headers) -> Response:
-        (content, packed), kind = self.made[name], MEDIA_TYPES[Path(name).suffix]
-        headers = {"ETag": f'"{hashlib.sha256(content).hexdigest()[:12]}"'}
+        (content, packed, digest), kind = self.made[name], MEDIA_TYPES[Path(name).suffix]
+        headers = {"ETag": f'"{digest}"'}
         if HASHED.search(name):
             headers["Cache-Control"] = KEEP
         response = Response(content, 200, headers, kind)

@@ -15,12 +15,13 @@ TEXT, SHAPE = 4.5, 3.0
 _TINTED = ("info", "success", "warning", "danger")
 PAIRS = (
     *(("text", each, TEXT) for each in ("page", "side", "card", "sunken", "hover", "said", "tint")),
-    *(("muted", each, TEXT) for each in ("page", "side", "card", "sunken")),
+    *(("muted", each, TEXT) for each in ("page", "side", "card", "sunken", "hover", "tint")),
     *(("accent", each, TEXT) for each in ("page", "card", "tint")),
     ("on-accent", "accent", TEXT),
     ("on-danger", "danger", TEXT),
-    *((each, f"{each}-tint", TEXT) for each in _TINTED),
+    *((front, f"{each}-tint", TEXT) for each in _TINTED for front in (each, "text")),
     *((each, "page", TEXT) for each in ("warning", "danger")),
+    *((each, "card", TEXT) for each in ("success", "danger")),
     ("strong-line", "card", SHAPE),
     *((f"s{number}", "card", SHAPE) for number in range(1, 9)),
 )

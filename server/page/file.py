@@ -29,8 +29,16 @@ Part = Literal[
     "tool_calls",
 ]  # fmt: skip
 """A part of the page that can be hidden."""
-_FAMILIES = re.compile(r"[\w\s,\"'-]+")
-_LOCALE = re.compile(r"[a-z]{2,3}(?:-[A-Za-z0-9]{2,8})*")
+_WORD = r"-?[^\W\d][\w-]*"
+_NAME = rf"""(?:"[\w .&+-]+"|'[\w .&+-]+'|{_WORD}(?: +{_WORD})*)"""
+_FAMILIES = re.compile(rf" *{_NAME} *(?:, *{_NAME} *)*")
+_FAMILY = re.compile(r"[\w .&+-]+")
+_LOCALE = re.compile(
+    r"[a-z]{2,3}(?:-[A-Za-z]{4})?(?:-(?:[A-Za-z]{2}|\d{3}))?"
+    r"(?:-(?:[A-Za-z0-9]{5,8}|\d[A-Za-z0-9]{3}))?",
+    re.ASCII,
+)
+"""Language, script, region and variant: a browser's `Intl` throws at any other tag."""
 _ORIGIN = re.compile(r"https?://(?:\*\.)?[A-Za-z0-9.-]+(?::\d{1,5})?")
 
 
@@ -54,7 +62,16 @@ def _hex(text: str) -> str:
 
 def _families(text: str) -> str:
     if not _FAMILIES.fullmatch(text):
-        raise ValueError(f"{text!r} is not a list of font families, as CSS has them")
+        raise ValueError(
+            f"{text!r} is not a list of font families, as CSS has them: put a name in quotes that "
+            "is not of plain words"
+        )
+    return text
+
+
+def _family(text: str) -> str:
+    if not _FAMILY.fullmatch(text):
+        raise ValueError(f"{text!r} is not the name of one font family, without quotes")
     return text
 
 
@@ -113,7 +130,7 @@ class PromptGroup(_Section):
 
 
 class FontFile(_Section):
-    family: Annotated[str, AfterValidator(_families)]
+    family: Annotated[str, AfterValidator(_family)]
     file: _Text
     weight: Annotated[str, StringConstraints(pattern=r"^\d{1,4}( \d{1,4})?$")] = "400"
     style: Literal["normal", "italic"] = "normal"
@@ -169,8 +186,8 @@ def read_page_file(path: Path) -> PageFile:
         _check_file(file, ("texts",), page.texts, (".json",))
     if page.style is not None:
         _check_file(file, ("style",), page.style, (".css",))
-    for font in page.fonts.files:
-        _check_file(file, ("fonts", "files", "file"), font.file, (".woff2",))
+    for index, font in enumerate(page.fonts.files):
+        _check_file(file, ("fonts", "files", index, "file"), font.file, (".woff2",))
     return page
 
 
@@ -189,7 +206,7 @@ def _check_colours(file: TomlFile[PageFile]) -> None:
 
 
 def _check_file(
-    file: TomlFile[PageFile], place: Sequence[str], name: str, kinds: Sequence[str]
+    file: TomlFile[PageFile], place: Sequence[str | int], name: str, kinds: Sequence[str]
 ) -> None:
     path = file.path.parent / name
     if path.suffix not in kinds:

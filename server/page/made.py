@@ -85,7 +85,7 @@ def _theme(page: PageFile, files: _Files) -> bytes:
     families = {"font": page.fonts.text, "mono": page.fonts.code}
     variables |= {name: family for name, family in families.items() if family}
     faces = [
-        f"@font-face {{ font-family: {font.family}; src: url({files.named(font.file)}); "
+        f'@font-face {{ font-family: "{font.family}"; src: url({files.named(font.file)}); '
         f"font-weight: {font.weight}; font-style: {font.style}; font-display: swap; }}"
         for font in page.fonts.files
     ]

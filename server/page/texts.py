@@ -19,6 +19,7 @@ ENGLISH = Path(__file__).parent.parent.parent / "static" / "dist" / "texts.json"
 CATEGORIES = ("zero", "one", "two", "few", "many", "other")
 """Plural forms of Unicode's CLDR, as `Intl.PluralRules` names them."""
 RIGHT_TO_LEFT = ("ar", "ckb", "dv", "fa", "he", "ps", "sd", "ug", "ur", "yi")
+RIGHT_TO_LEFT_SCRIPTS = ("Adlm", "Arab", "Hebr", "Nkoo", "Rohg", "Syrc", "Thaa")
 _VALUE = re.compile(r"\{(\w+)\}")
 _ATTRIBUTE = re.compile(r'(\b(?:aria-label|title|placeholder)=")([^"]*)(?=")')
 _BETWEEN = re.compile(r"(>)([^<>]*)(?=<)")
@@ -72,8 +73,11 @@ def _unknown_value(texts: Iterable[str], english: Iterable[str]) -> str:
 
 
 def direction(locale: str) -> str:
-    """The direction in which a language is written."""
-    return "rtl" if locale.split("-")[0] in RIGHT_TO_LEFT else "ltr"
+    """The direction in which a language is written, by its script if the tag names one."""
+    language, *further = locale.split("-")
+    script = next((each.title() for each in further[:1] if len(each) == 4 and each.isalpha()), None)
+    is_leftward = script in RIGHT_TO_LEFT_SCRIPTS if script else language in RIGHT_TO_LEFT
+    return "rtl" if is_leftward else "ltr"
 
 
 def translated(index: str, texts: Mapping[str, Text]) -> str:

@@ -11,6 +11,7 @@ from turnstream.server.page import PageError
 from turnstream.server.page.colours import contrast, faint, palette
 from turnstream.server.page.file import read_page_file
 from turnstream.server.page.made import made_page
+from turnstream.server.page.texts import direction
 
 INDEX = (PAGE / "index.html").read_text(encoding="utf-8")
 SVG = "<svg xmlns='http://www.w3.org/2000/svg'/>"
@@ -47,6 +48,11 @@ def test_the_page_keeps_its_contrasts() -> None:
             "line 2: prompts.prompts.message: missing",
         ),
         (
+            '[[prompts]]\nprompts = ["a"]\n\n[[prompts]] # of = the evening\nprompts = [1]',
+            "line 5: prompts.prompts: should be a table, not 1",
+        ),
+        ('locale = "de-de-de"', "line 1: locale: 'de-de-de' is not a language tag such as de"),
+        (
             '[colours]\naccent = "teal"',
             "line 2: colours.accent.light: 'teal' is not a colour: write it as #rrggbb",
         ),
@@ -64,6 +70,20 @@ def test_the_page_keeps_its_contrasts() -> None:
         (
             '[fonts]\ntext = "x; } body {"',
             "line 2: fonts.text: 'x; } body {' is not a list of font families, as CSS has them",
+        ),
+        (
+            '[fonts]\ntext = "Source Sans 3, serif"',
+            "line 2: fonts.text: 'Source Sans 3, serif' is not a list of font families, as CSS has "
+            "them: put a name in quotes that is not of plain words",
+        ),
+        (
+            '[[fonts.files]]\nfamily = "A, B"\nfile = "a.woff2"',
+            "line 2: fonts.files.family: 'A, B' is not the name of one font family, without quotes",
+        ),
+        (
+            '[colours]\ninfo = { light = "#ffffff", dark = "#82b7f2" }\n'
+            'info-tint = { light = "#1d5fa8", dark = "#1a2836" }',
+            "line 3: colours.info-tint: text on info-tint has a contrast of 2.42 in the light look",
         ),
         (
             '[legal]\ntext = "a"\nlink = "javascript:alert(1)"',
@@ -96,12 +116,13 @@ def test_colours_and_fonts_are_variables_of_one_more_style_sheet(tmp_path: Path)
     files = made(
         tmp_path,
         'hidden = ["tokens"]\n[colours]\naccent = { light = "#123456", dark = "#abcdef" }\n'
-        '[fonts]\ntext = "Inter, sans-serif"\n'
-        'files = [{ family = "Inter", file = "inter.woff2", weight = "100 900" }]',
+        "[fonts]\ntext = \"'Source Sans 3', -apple-system, sans-serif\"\n"
+        'files = [{ family = "Source Sans 3", file = "inter.woff2", weight = "100 900" }]',
     )
     theme = files["theme.css"]
     assert "--accent: light-dark(#123456, #abcdef);" in theme
-    assert "--font: Inter, sans-serif;" in theme
+    assert "--font: 'Source Sans 3', -apple-system, sans-serif;" in theme
+    assert '@font-face { font-family: "Source Sans 3";' in theme
     assert re.search(r"src: url\(inter-[0-9A-F]{8}\.woff2\); font-weight: 100 900;", theme)
     assert '[data-part="tokens"] { display: none !important; }' in theme
     assert files["inter.woff2"] == "font"
@@ -164,6 +185,14 @@ def test_texts_are_translated_and_what_is_missing_stays_english(
     assert (data["locale"], data["texts"]) == ("ar", {"New thread": "<جديد>"})
     (said,) = [record.getMessage() for record in caplog.records]
     assert said.endswith("ar.json: the page has no text 'Sned'; is 'Send' meant by the first?")
+
+
+@pytest.mark.parametrize(
+    ("locale", "way"),
+    [("ar-EG", "rtl"), ("pa-Arab-PK", "rtl"), ("sd-Deva", "ltr"), ("ur-PK", "rtl"), ("de", "ltr")],
+)
+def test_the_page_runs_as_the_script_of_its_language_does(locale: str, way: str) -> None:
+    assert direction(locale) == way
 
 
 def test_texts_need_their_language(tmp_path: Path) -> None:

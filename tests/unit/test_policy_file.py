@@ -154,6 +154,7 @@ def test_a_key_without_a_line_has_that_of_what_is_around_it() -> None:
     assert line_of(WHOLE, ("roles", "user", "limits", "tool_calls_per_day", "web_search")) == 10
     assert line_of(WHOLE, ("roles", "user", "approval", 0)) == 5
     assert line_of(WHOLE, ("roles", "on call", "tools")) == 12
+    assert line_of("[roles.user] # the desk's\ntools = 1", ("roles", "user", "tools")) == 2
 
 
 @pytest.mark.parametrize(
