@@ -21,7 +21,8 @@ PEER = "peer"
 class TrustedProxies:
     """ASGI middleware: `client` and `scheme` are those of `X-Forwarded-For` and
     `X-Forwarded-Proto`, and a `Location` is below `X-Forwarded-Prefix`, if a trusted proxy sent
-    them. Addresses below `prefix` are served as if it were not there; a `Location` is below it."""
+    them. Addresses below `prefix` are served as if it were not there; without that header, each
+    `Location` is below it, since a proxy may remove it from addresses."""
 
     app: ASGIApp
     trusted: Sequence[str]
@@ -40,7 +41,7 @@ class TrustedProxies:
         if client:
             scope["client"] = client = (unmapped(client[0]), client[1])
         scope[PEER] = client[0] if client else ""
-        prefix = self._removed(scope) or self._named(scope) if scope["type"] == "http" else ""
+        prefix = self._below(scope) if scope["type"] == "http" else ""
         if prefix and scope["path"] == "":
             # What the page names stands below it: without the slash it would be beside it.
             query = scope["query_string"].decode("latin-1")
@@ -50,6 +51,10 @@ class TrustedProxies:
         # LangGraph's clients put their own prefix before the path.
         is_ours = prefix and not scope["path"].startswith("/langgraph/")
         await self._forwarded(scope, receive, _prefixed(send, prefix) if is_ours else send)
+
+    def _below(self, scope: Scope) -> str:
+        """The path below which the caller sees us; it is removed from the address."""
+        return self._removed(scope) or self._named(scope) or self.prefix
 
     def _removed(self, scope: Scope) -> str:
         """Remove the prefix from an address below it, and return it."""

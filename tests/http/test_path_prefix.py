@@ -21,7 +21,10 @@ async def test_page_api_and_locations_are_below_the_path(tmp_path: Path) -> None
         stream = await client.http.get(accepted.headers["location"])
         assert stream.text.endswith("data: [DONE]\n\n")
         assert (await client.http.get("/desk/chat/threads/t1")).status_code == 200
-        # A probe knows the port alone, and a proxy may remove the path.
+        # A proxy may remove the path.
+        below = await client.http.post("/chat", json={**body, "thread_id": "t2"}, headers=headers)
+        assert below.headers["location"].startswith("/desk/chat/chat/t2/stream?")
+        # A probe knows the port alone.
         assert (await client.http.get("/health/ready")).status_code == 200
         assert (await client.http.get("/desk/chatter")).status_code == 404
 
