@@ -1,4 +1,4 @@
-(()=>{{let a=document.currentScript,m=a.src.slice(0,a.src.lastIndexOf("/")+1),{label:r="Chat",closeLabel:g="Close",side:w="right"}=a.dataset,p="turnstream-panel",v=`
+(()=>{{let i=document.currentScript,m=new URL(".",i.src).href,{label:a="Chat",closeLabel:g="Close",side:w="right"}=i.dataset,l="turnstream-panel",v=`
     :host { all: initial; font: 16px/1.4 system-ui, sans-serif; color-scheme: light dark; }
     .opener, .panel {
       position: fixed; z-index: 2147483000; ${w==="left"?"left":"right"}: 20px;
@@ -28,7 +28,8 @@
     iframe { flex: 1; width: 100%; border: 0; }
     @media (max-width: 480px) {
       .panel { inset: 0; width: auto; height: auto; border: 0; border-radius: 0; }
+      .panel:not([hidden]) + .opener { display: none; }
     }
     @media print { .opener, .panel { display: none; } }
-  `,t=(e,c,...y)=>{let l=document.createElement(e);for(let[S,k]of Object.entries(c))l.setAttribute(S,k);return l.append(...y),l},i=t("button",{type:"button",class:"opener",part:"opener","aria-controls":p},r),h=t("button",{type:"button","aria-label":g},"\u2715"),n=t("div",{id:p,class:"panel",part:"panel",role:"dialog","aria-label":r},t("div",{class:"head"},t("strong",{},r),h)),o,d=e=>{n.hidden=!e,i.setAttribute("aria-expanded",String(e)),e&&!o&&(o=t("iframe",{src:m,title:r,allow:"clipboard-write"}),n.append(o))},s=()=>{d(!1),i.focus()};i.addEventListener("click",()=>{d(!!n.hidden),n.hidden||o?.focus()}),h.addEventListener("click",s),n.addEventListener("keydown",({key:e})=>e==="Escape"&&s()),addEventListener("message",({source:e,data:c})=>{o&&e===o.contentWindow&&c==="turnstream:escape"&&s()});let b=t("div",{class:"turnstream-widget"}),u=b.attachShadow({mode:"open"}),f=new CSSStyleSheet;f.replaceSync(v),u.adoptedStyleSheets=[f],u.append(n,i),d("open"in a.dataset);let x=()=>document.body.append(b);document.body?x():addEventListener("DOMContentLoaded",x)}})();
+  `,t=(e,p,...y)=>{let c=document.createElement(e);for(let[S,k]of Object.entries(p))c.setAttribute(S,k);return c.append(...y),c},r=t("button",{type:"button",class:"opener",part:"opener","aria-controls":l},a),h=t("button",{type:"button","aria-label":g},"\u2715"),n=t("div",{id:l,class:"panel",part:"panel",role:"dialog","aria-label":a},t("div",{class:"head"},t("strong",{},a),h)),o,d=e=>{n.hidden=!e,r.setAttribute("aria-expanded",String(e)),e&&!o&&(o=t("iframe",{src:m,title:a,allow:"clipboard-write"}),n.append(o))},s=()=>{d(!1),r.focus()};r.addEventListener("click",()=>{d(!!n.hidden),n.hidden||o?.focus()}),h.addEventListener("click",s),n.addEventListener("keydown",({key:e})=>e==="Escape"&&s()),addEventListener("message",({source:e,data:p})=>{o&&e===o.contentWindow&&p==="turnstream:escape"&&s()});let b=t("div",{class:"turnstream-widget"}),u=b.attachShadow({mode:"open"}),f=new CSSStyleSheet;f.replaceSync(v),u.adoptedStyleSheets=[f],u.append(n,r),d("open"in i.dataset);let x=()=>document.body.append(b);document.body?x():addEventListener("DOMContentLoaded",x)}})();
 //# sourceMappingURL=widget.js.map

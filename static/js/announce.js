@@ -73,8 +73,11 @@ export class Speaker {
 
   /** The blocks of the last message, if that is a reply; of what it thinks, none. */
   get #blocks() {
-    const last = this.#log.querySelector(":scope > .message.assistant:last-of-type");
-    return [...(last?.querySelectorAll(":scope > .markdown > .block") ?? [])];
+    let last = this.#log.lastElementChild;
+    // Behind the reply stands what is queued or not sent yet.
+    while (last && !last.matches(".message:not(.unsent)")) last = last.previousElementSibling;
+    if (!last?.matches(".assistant")) return [];
+    return [...last.querySelectorAll(":scope > .markdown > .block")];
   }
 }
 

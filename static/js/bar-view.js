@@ -19,13 +19,14 @@ const OFFLINE = t("No key is set: a deterministic model answers. Set OPENAI_API_
 /**
  * @param {{graphs: import("./graphs.js").Graphs, graph, isNew, model, models:
  *   import("./models.js").Models, inspecting: boolean, approving: boolean, waiting: number | null,
- *   saved: boolean}} about `graph`: that of the thread; `isNew`: it can be chosen; `waiting`: calls
- *   of others, null for who may not decide on them; `saved`: the thread can be exported
- * @param {{onGraph, onModel, onNew, onTheme, onKeys, onInspect, onApprove, onExport, onPrint}}
- *   actions
+ *   saved: boolean, session: boolean}} about `graph`: that of the thread; `isNew`: it can be
+ *   chosen; `waiting`: calls of others, null for who may not decide on them; `saved`: the thread
+ *   can be exported; `session`: the caller can log out
+ * @param {{onGraph, onModel, onNew, onLogOut, onTheme, onKeys, onInspect, onApprove, onExport,
+ *   onPrint}} actions
  */
 export const barView = (
-  { graphs, graph, isNew, model, models, inspecting, approving, waiting, saved },
+  { graphs, graph, isNew, model, models, inspecting, approving, waiting, saved, session },
   actions,
 ) => html`
   ${
@@ -37,7 +38,8 @@ export const barView = (
   }
   ${models.chosen === null ? badge(model) : choice(models, actions)}
   ${waiting === null ? nothing : approve(waiting, approving, actions)}
-  ${saved ? exporting(actions) : nothing} ${shows("threads") ? nothing : newThread(actions)}
+  ${saved ? exporting(actions) : nothing}
+  ${shows("threads") ? nothing : [newThread(actions), session ? logOut(actions) : nothing]}
   <button
     type="button"
     class="icon-button"
@@ -96,6 +98,18 @@ const newThread = ({ onNew }) => html`
     @click=${onNew}
   >
     ${icons.plus}
+  </button>
+`;
+
+const logOut = ({ onLogOut }) => html`
+  <button
+    type="button"
+    class="icon-button"
+    aria-label=${t("Log out")}
+    title=${t("Log out")}
+    @click=${onLogOut}
+  >
+    ${icons.person}
   </button>
 `;
 

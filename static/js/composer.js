@@ -17,6 +17,11 @@ const SOON_FULL = 1000;
 const roomIn = (text, max) =>
   text.length + SOON_FULL < max ? Infinity : max - [...text.trim()].length;
 
+const roomWords = (left) =>
+  left < 0
+    ? plural(-left, "{count} character too many", "{count} characters too many")
+    : plural(left, "{count} character left", "{count} characters left");
+
 export class Composer {
   #field;
   #button;
@@ -157,9 +162,8 @@ export class Composer {
     const isTooLong = left < 0;
     this.#room.hidden = left > SOON_FULL;
     this.#room.classList.toggle("over", isTooLong);
-    this.#room.textContent = isTooLong
-      ? plural(-left, "{count} character too many", "{count} characters too many")
-      : plural(left, "{count} character left", "{count} characters left");
+    // It describes the field, hidden too.
+    this.#room.textContent = this.#room.hidden ? "" : roomWords(left);
     if (isTooLong && !this.#isTooLong)
       this.actions.onTold(t("The message is too long: shorten it to send it."));
     this.#isTooLong = isTooLong;

@@ -64,5 +64,6 @@ function cell(value, isRight, format) {
   const look = [isRight && "right", isDate(value) && "iso"].filter(Boolean).join(" ");
   const title = value === null ? t("No value") : nothing;
   const words = typeof value === "string" ? withDates(value) : format(value);
-  return html`<td class=${look} title=${title}>${words}</td>`;
+  const written = typeof value === "string" ? html`<bdi>${words}</bdi>` : words;
+  return html`<td class=${look} title=${title}>${written}</td>`;
 }

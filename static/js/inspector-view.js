@@ -131,7 +131,7 @@ const row = (entry, isOpen, actions) => html`
   <li class="event ${entry.kind}">
     <button type="button" aria-expanded=${isOpen} @click=${() => actions.onToggle(entry.number)}>
       <span class="event-ms"
-        >${entry.kind === "request" ? "sent" : `+${Math.round(entry.ms)}`}</span
+        >${entry.kind === "request" ? t("sent") : `+${Math.round(entry.ms)}`}</span
       >
       <span class="event-id" title=${entry.id}>${shortId(entry.id)}</span>
       <span

@@ -10,6 +10,7 @@ import { shows } from "./settings.js";
 export function keyActions(page) {
   const { thread, editing, words, composer, panels, roving, threads } = page;
   const toList = () => {
+    if (!shows("threads")) return null;
     panels.show("threads", true);
     const field = threads.querySelector(":not([hidden]) > input[type=search]");
     return shows("search") ? field : null;

@@ -5,11 +5,14 @@
 
 import { html, render } from "../vendor/lit-html/lit-html.js";
 import { BUSY } from "./editing.js";
+import { shows } from "./settings.js";
 import { IS_MAC } from "./shortcuts.js";
 import { styled } from "./styles.js";
 import { t } from "./texts.js";
 
 const CONTROL = IS_MAC ? "⌘" : "Ctrl";
+
+const CAN_SEARCH = shows("threads") && shows("search");
 
 /** By letter: what it does, and how. @returns {Object<string, [string, () => void]>} */
 function commandsOf({ thread, composer, notice, log, onOpen }, actions) {
@@ -20,14 +23,14 @@ function commandsOf({ thread, composer, notice, log, onOpen }, actions) {
   };
   const copy = () => {
     const reply = [...log.querySelectorAll(".message.assistant")].at(-1);
-    const button = reply?.querySelector(".actions [aria-label^='Copy']");
+    const button = reply?.querySelector(".actions .copy-message");
     if (button) button.click();
     else refuse(t("There is no reply to copy."));
   };
   return {
     n: [t("New thread"), begin],
-    s: [t("Search the threads"), actions.onSearch],
-    t: [t("To the list of threads"), actions.onThreads],
+    ...(CAN_SEARCH && { s: [t("Search the threads"), actions.onSearch] }),
+    ...(shows("threads") && { t: [t("To the list of threads"), actions.onThreads] }),
     m: [t("To the message field"), actions.onField],
     c: [t("Copy the last reply"), copy],
     e: [
@@ -40,7 +43,7 @@ function commandsOf({ thread, composer, notice, log, onOpen }, actions) {
 /**
  * Keys that are held together are a list; of several ways each is one.
  *
- * @type {[string, [string, string[][]][]][]}
+ * @type {([string, ([string, string[][]] | false)[]] | false)[]}
  */
 const GROUPS = [
   [
@@ -57,17 +60,18 @@ const GROUPS = [
     t("Anywhere"),
     [
       [t("This list"), [["Ctrl", "/"]]],
-      [t("Search the threads"), [[CONTROL, "Shift", "F"]]],
+      CAN_SEARCH && [t("Search the threads"), [[CONTROL, "Shift", "F"]]],
       [t("Stop the reply"), [["Esc"]]],
     ],
   ],
-  [
+  shows("threads") && [
     t("In the list of threads"),
     [
       [t("Up and down, to the first, to the last"), [["↑"], ["↓"], ["Home"], ["End"]]],
       [t("Open"), [["Enter"]]],
       [t("To a thread's buttons and back"), [["→"], ["←"]]],
-      [t("Rename, delete"), [["F2"], ["Delete"]]],
+      shows("rename") && [t("Rename"), [["F2"]]],
+      shows("delete") && [t("Delete"), [["Delete"]]],
     ],
   ],
 ];
@@ -110,18 +114,20 @@ function content(commands, run) {
             )}
           </ul>
         </section>
-        ${GROUPS.map(
+        ${GROUPS.filter((group) => group !== false).map(
           ([heading, rows]) => html`
             <section>
               <h3>${heading}</h3>
               <dl>
-                ${rows.map(
-                  ([words, ways]) =>
-                    html`<div>
-                      <dt>${words}</dt>
-                      <dd>${ways.map(way)}</dd>
-                    </div>`,
-                )}
+                ${rows
+                  .filter((row) => row !== false)
+                  .map(
+                    ([words, ways]) =>
+                      html`<div>
+                        <dt>${words}</dt>
+                        <dd>${ways.map(way)}</dd>
+                      </div>`,
+                  )}
               </dl>
             </section>
           `,

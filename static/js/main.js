@@ -282,6 +282,7 @@ const painting = new Painting({
     onGraph: (name) => graphs.choose(name),
     onModel: (name) => models.choose(name),
     onNew: () => open(null),
+    onLogOut: () => notice.told(session.logOut()),
     onTheme() {
       nextTheme();
       painting.bar();

@@ -16,7 +16,7 @@ import { icons } from "./icons.js";
 import { enterHint, isComposing, sends } from "./keys.js";
 import { safeLink } from "./links.js";
 import { markdown } from "./markdown.js";
-import { imagesOf, isOfBrowser, RENDER, SELECT, textOf } from "./parts.js";
+import { imagesOf, isDrawn, isOfBrowser, RENDER, SELECT, textOf } from "./parts.js";
 import { resultWords, selection } from "./selection.js";
 import { CUT_OFF } from "./sentences.js";
 import { shows } from "./settings.js";
@@ -234,10 +234,15 @@ const sourceLink = (url, words) =>
 
 const hostOf = (url) => (URL.canParse(url) ? new URL(url).host : "");
 
+/** The deployer does not show such a part. */
+const isHidden = (part) =>
+  (part.type === "reasoning" && !shows("reasoning")) ||
+  (part.type === "tool-call" && !shows("tool_calls") && !isDrawn(part));
+
 /** Nothing on the screen says that work goes on. */
 function isWaiting(parts) {
   const last = parts.at(-1);
-  if (!last) return true;
+  if (!last || isHidden(last)) return true;
   if (last.type === "tool-call") return !["writing", "running"].includes(last.state);
   return !last.open;
 }

@@ -139,6 +139,7 @@ export class Painting {
       inspecting: panels.isOpen("inspector"),
       approving: panels.isOpen("approvals"),
       waiting: session.user?.approves ? approvals.state.calls.length : null,
+      session: Boolean(session.user?.session),
     };
     render(barView(shown, barActions), element("bar"));
   });

@@ -88,7 +88,7 @@ function ofBrowser(part) {
   const drawn = component(callOf(part));
   if (!drawn || part.disposition !== "client") return drawn;
   const words = part.state === "result" ? resultWords(part.result) : t("not answered");
-  return `${drawn}\n\n${quoted(`Answer: ${inline(words)}`)}`;
+  return `${drawn}\n\n${quoted(`${t("Answer:")} ${inline(words)}`)}`;
 }
 
 function question({ args, state, result }) {

@@ -107,7 +107,7 @@ function substepPart(part) {
   if (part.type !== "text" && part.type !== "reasoning") return nothing;
   const text = html`<div class="markdown" ${markdown(part.text, Boolean(part.open))}></div>`;
   if (part.type === "text") return text;
-  return html`<details class="reasoning">
+  return html`<details class="reasoning" data-part="reasoning">
     <summary>${icons.thought} ${t("Thought")}</summary>
     ${text}
   </details>`;
@@ -152,7 +152,7 @@ function argumentsOf({ argsText, args, state }) {
   try {
     return JSON.parse(argsText);
   } catch {
-    return argsText || args || "none";
+    return argsText || args || t("none");
   }
 }
 

@@ -1,7 +1,7 @@
 // The chat on a page of another site, by one script element: docs/branding.md, "On another site".
 {
   const script = /** @type {HTMLScriptElement} */ (document.currentScript);
-  const chat = script.src.slice(0, script.src.lastIndexOf("/") + 1);
+  const chat = new URL(".", script.src).href;
   const { label = "Chat", closeLabel = "Close", side = "right" } = script.dataset;
   const PANEL = "turnstream-panel";
 
@@ -35,6 +35,7 @@
     iframe { flex: 1; width: 100%; border: 0; }
     @media (max-width: 480px) {
       .panel { inset: 0; width: auto; height: auto; border: 0; border-radius: 0; }
+      .panel:not([hidden]) + .opener { display: none; }
     }
     @media print { .opener, .panel { display: none; } }
   `;

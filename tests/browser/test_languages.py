@@ -81,6 +81,12 @@ async def test_a_catalogue_replaces_every_text_of_the_page_and_turns_it_around(
         await page.get_by_role("button", name=in_hebrew("Send"), exact=True).click()
         await expect(page.locator(".message.assistant .figures")).to_contain_text("·")
         assert await untranslated(visit) == []
+        await page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+        await page.keyboard.press("Control+/")
+        await expect(page.get_by_role("dialog")).to_be_visible()
+        assert await untranslated(visit) == []
+        await page.keyboard.press("c")
+        await expect(page.locator("#status")).to_have_text(in_hebrew("Copied"))
         assert await axe(page, AXE) == []
         assert await page.evaluate(
             "document.documentElement.scrollWidth <= document.documentElement.clientWidth"

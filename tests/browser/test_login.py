@@ -487,3 +487,16 @@ async def test_what_somebody_may_not_do_is_said_and_the_message_given_back(
     await wired.field.press("Control+Enter")
     await expect(wired.alert).to_contain_text("Your role may not start runs.")
     await expect(wired.field).to_have_value("Please")
+
+
+async def test_whoever_is_shown_no_list_of_threads_can_log_out(
+    visitors: Visitors, endpoint: StrictEndpoint, tmp_path: Path
+) -> None:
+    page = tmp_path / "page.toml"
+    page.write_text('hidden = ["threads"]', encoding="utf-8")
+    own = endpoint_settings(tmp_path / "t.db", endpoint, auth=("keys",), page=page)
+    async with serving(own) as client:
+        visit = await (await visitors(client.url)).open()
+        await log_in(visit, await key_of("ann", client))
+        await visit.button("Log out").click()
+        await expect(visit.page.get_by_role("dialog", name="Log in")).to_be_visible()

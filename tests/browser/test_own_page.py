@@ -1,5 +1,6 @@
 """The page as its deployer wants it."""
 
+import asyncio
 from pathlib import Path
 
 from playwright.async_api import expect
@@ -7,6 +8,7 @@ from playwright.async_api import expect
 from tests.browser.conftest import Visitors, both_looks
 from tests.browser.site import Visit, axe
 from tests.browser.test_accessibility import AXE
+from tests.support.scripted_model import ScriptedModel, finish, reasoning, text
 from tests.support.serving import serving, settings
 
 OWN = """
@@ -56,6 +58,8 @@ async def test_a_page_of_ones_own_shows_what_its_file_says_and_not_what_it_hides
         await expect(page.get_by_role("link", name="Terms")).to_be_visible()
         await expect(page).to_have_title("New thread · Grid desk")
         assert await axe(page, AXE) == []
+        await page.keyboard.press("Control+Shift+F")
+        assert not await page.locator("#main").evaluate("main => main.inert")
         await visit.button("A product").click()
         await expect(visit.reply).to_contain_text("391")
         await visit.idle()
@@ -66,3 +70,20 @@ async def test_a_page_of_ones_own_shows_what_its_file_says_and_not_what_it_hides
         assert colour
         await visit.button("New thread").click()
         await expect(page.get_by_role("heading", name="Sums")).to_be_visible()
+
+
+async def test_dots_stand_for_work_of_which_the_page_shows_nothing(
+    visitors: Visitors, tmp_path: Path
+) -> None:
+    (tmp_path / "page.toml").write_text('hidden = ["reasoning"]', encoding="utf-8")
+    held = asyncio.Event()
+    model = ScriptedModel.of([reasoning("Well"), held, text("Yes."), finish()])
+    own = settings(tmp_path / "t.db", page=tmp_path / "page.toml")
+    async with serving(own, model=model) as client:
+        visit = await (await visitors(client.url)).open()
+        await visit.say("Is it?")
+        await expect(visit.reply.locator(".reasoning")).to_have_count(1)
+        await expect(visit.reply.locator(".waiting")).to_be_visible()
+        held.set()
+        await expect(visit.reply).to_contain_text("Yes.")
+        await visit.idle()

@@ -33,6 +33,7 @@ async def test_the_characters_that_are_left_are_counted_and_too_many_are_not_sen
     await expect(visit.button("Attach images")).not_to_have_attribute("aria-disabled", "true")
     await visit.field.fill("a" * 30_000)
     await expect(room).to_be_hidden()
+    await expect(visit.field).to_have_accessible_description("")
     await visit.field.fill("a" * 31_999)
     await expect(room).to_have_text("1 character left")
     await visit.field.fill("😀" * 32_002)
@@ -69,6 +70,24 @@ async def test_a_reply_is_heard_block_by_block_as_it_grows(
     await expect(heard.locator("p")).to_have_text(["First block.", "Second block."])
     await scripted_visit.button("New thread").click()
     await expect(heard).to_be_empty()
+
+
+async def test_a_reply_is_heard_while_a_message_is_queued_behind_it(
+    scripted_visit: Visit, endpoint: StrictEndpoint
+) -> None:
+    first, second = asyncio.Event(), asyncio.Event()
+    held = reply(Say("One.\n\nTw"), Pause(first), Say("o.\n\nThr"), Pause(second), Say("ee."))
+    endpoint.script(held, text_reply("Four."))
+    heard = scripted_visit.page.locator("#spoken")
+    await scripted_visit.say("Go")
+    await expect(heard).to_have_text("One.")
+    await scripted_visit.field.fill("Further")
+    await scripted_visit.button("Queue").click()
+    await expect(scripted_visit.page.get_by_role("article", name="Queued message")).to_be_visible()
+    first.set()
+    await expect(heard.locator("p")).to_have_text(["One.", "Two."])
+    second.set()
+    await scripted_visit.idle()
 
 
 async def test_the_sources_of_an_answer_are_one_list_below_it(

@@ -1,2 +1,0 @@
-import{a as p}from"./chunk-ONME3HHD.js";import"./chunk-IRSE6MNP.js";import{C as m,L as r,M as a,P as n,W as d,X as f,h as i}from"./chunk-QVGNRCES.js";var j=t=>({...t,parts:m(t)});async function T({id:t,looksAt:c},w){let s=await i(t,c),{title:o,messages:h,state:l}=JSON.parse(s);if(w==="json"){a(r(o,"json"),"application/json",s);return}let x=h.map(j),e={title:o,messages:f(x,d(l))};await n(e.messages),a(r(o,"md"),"text/markdown",p(e))}export{T as exportThread};
-//# sourceMappingURL=export-WTNZQC2R.js.map

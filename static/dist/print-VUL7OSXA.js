@@ -1,2 +1,0 @@
-import{F as e}from"./chunk-QVGNRCES.js";async function r(t){let{id:a,looksAt:s}=t.state,i=()=>t.state.id===a&&t.state.looksAt===s;for(;i()&&t.state.hasEarlier;){if(await t.earlier(),t.state.earlierFailed)return;await new Promise(e)}i()&&print()}export{r as printThread};
-//# sourceMappingURL=print-VUL7OSXA.js.map
