@@ -29,7 +29,7 @@ logger = logging.getLogger(__name__)
 MAX_STATE_BYTES = 200_000
 """Characters of one value, as JSON, unless a setting says otherwise."""
 HIDDEN = {"hidden": True}
-"""What clients see of a value that is not JSON or too large."""
+"""Stands for a value that is not JSON or too large."""
 _as_plain = TypeAdapter(Any).dump_python
 
 

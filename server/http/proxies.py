@@ -43,7 +43,7 @@ class TrustedProxies:
         scope[PEER] = client[0] if client else ""
         prefix = self._below(scope) if scope["type"] == "http" else ""
         if prefix and scope["path"] == "":
-            # What the page names stands below it: without the slash it would be beside it.
+            # The page's addresses are relative: without the slash they would miss the prefix.
             query = scope["query_string"].decode("latin-1")
             redirect = RedirectResponse(f"{prefix}/?{query}" if query else f"{prefix}/", 308)
             await redirect(scope, receive, send)

@@ -114,7 +114,7 @@ def _legal(legal: Legal) -> str:
 
 
 def _settings(page: PageFile, texts: Mapping[str, Text]) -> str:
-    """What the scripts of the page read: `static/js/settings.js`."""
+    """The element with the settings that `static/js/settings.js` reads."""
     told = page.model_dump(
         include={"title", "welcome", "prompts", "hidden", "locale"}, exclude_none=True, mode="json"
     )

@@ -52,7 +52,7 @@ def read_texts(path: Path) -> Mapping[str, Text]:
 
 
 def _fault(text: object, english: Text) -> str:
-    """What is wrong with a translation; empty: nothing."""
+    """Return the fault of a translation; empty: it has none."""
     if isinstance(english, str):
         if not isinstance(text, str):
             return "should be a string"

@@ -1,4 +1,4 @@
-"""What the runs of one worker need of the others; the extension `workers` has it."""
+"""The interface to other workers that runs use; the extension `workers` implements it."""
 
 from typing import Protocol
 

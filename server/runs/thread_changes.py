@@ -94,8 +94,8 @@ class ThreadNow:
 
 
 def writes_in(written: Any) -> Sequence[Any]:
-    """What a task writes to a channel, an `Overwrite` by its value: once, or several times, which
-    LangGraph gives as `{"$writes": [...]}`."""
+    """Return the values that a task writes to a channel, an `Overwrite` by its value. LangGraph
+    gives several as `{"$writes": [...]}`."""
     match written:
         case {"$writes": list(writes)}:
             return [value for write in writes for value in writes_in(write)]

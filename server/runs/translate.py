@@ -320,8 +320,8 @@ class Translator:
     def _asides(
         self, messages: Sequence[AnyMessage], new: Sequence[AnyMessage]
     ) -> Iterator[Aside | MessagesRemoved]:
-        """Those that were not told; one that the graph has changed or removed since is taken
-        back."""
+        """Tell asides that were not told yet, and take back told ones that the graph has changed or
+        removed since."""
         told, calls = self._told_asides, self._steps.call_ids | self._history.call_ids
         now = {message.id: message for message in new if message.id in told}
         stale = tuple(

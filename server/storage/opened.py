@@ -59,7 +59,7 @@ class Storage:
     """Around what is done before the first request: raises StorageError, in words for who starts
     the server, in place of StorageUnavailable."""
     workers: Workers | None = None
-    """What several processes share. None: this process has the database to itself."""
+    """The part that several processes share. None: this process has the database to itself."""
     open_counters: Callable[[], AbstractAsyncContextManager["Counters | None"]] = nullcontext
     """Open the storage in which all workers count what callers use up. None: they share none."""
 

@@ -204,7 +204,8 @@ class AgentInput(CamelFields):
 
     @property
     def wire_format(self) -> WireFormat:
-        """That of a newer version is 1.0, as that of one that cannot be read."""
+        """The format of the client's version: 1.0 also for a newer version, and for one that cannot
+        be read."""
         version = self.protocol_version or ""
         return WIRE_FORMAT_1_0 if version and not version.startswith("0.") else WIRE_FORMAT
 

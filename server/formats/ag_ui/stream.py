@@ -172,7 +172,7 @@ class AgUiEncoder:
         self._subagents = Subagents(context.turns, version)
         self._said = Said(self._subagents)
         self._below: dict[str, Said] = {}
-        """What is said under tool calls, by call."""
+        """The parts that run under tool calls, by call id."""
         self._earlier_calls = calls_of(context.turns)
         self._is_in_order = True
         """False once a message of an earlier run is gone."""
@@ -282,7 +282,7 @@ class AgUiEncoder:
         if interrupts:
             outcome = {"type": "interrupt", "interrupts": interrupts}
         elif self._version and ended:
-            # What was cut off has no result.
+            # A run that was cut off has no result.
             outcome, about = {"type": "cancelled"}, {"metadata": told}
         elif self._version and (pending := self._pending()):
             outcome = {"type": "success", "pendingToolCallIds": pending}

@@ -416,7 +416,7 @@ class LangGraphEncoder:
         return [*self._answered(settled), *self._values_below()]
 
     def _values_below(self) -> list[str]:
-        """What a subagent has said so far."""
+        """The values of a subagent so far: an event for a stream of its namespace alone."""
         if not self._namespace or "values" not in self._modes:
             return []
         return self._values()
