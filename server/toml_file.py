@@ -12,7 +12,6 @@ from typing import Any, Generic, TypeVar, get_args, get_origin
 from pydantic import BaseModel, ValidationError
 
 _WORD = re.compile(r'"([^"]*)"|\'([^\']*)\'|([A-Za-z0-9_-]+)')
-_HEADER = re.compile(r"(\[\[?)([^]]*)]")
 _EXPECTED = {
     "tuple_type": "should be a list",
     "string_type": "should be a string",
@@ -127,9 +126,11 @@ def line_of(text: str, place: Sequence[str | int]) -> int:
     arrays: dict[tuple[str, ...], int] = {}
     best = (0, 1)
     for number, line in enumerate(text.splitlines(), start=1):
-        key, equals, _ = line.strip().partition("=")
-        if header := _HEADER.match(line.strip()):
-            found = table = _table(_words(header[2]), arrays, is_element=header[1] == "[[")
+        header = line.strip()
+        key, equals, _ = header.partition("=")
+        if header.startswith("["):
+            name = header.lstrip("[").partition("]")[0]
+            found = table = _table(_words(name), arrays, is_element=header.startswith("[["))
         elif equals and not key.startswith("#"):
             found = [*table, *_words(key)]
         else:

@@ -30,8 +30,7 @@ Part = Literal[
 ]  # fmt: skip
 """A part of the page that can be hidden."""
 _WORD = r"-?[^\W\d][\w-]*"
-_NAME = rf"""(?:"[\w .&+-]+"|'[\w .&+-]+'|{_WORD}(?: +{_WORD})*)"""
-_FAMILIES = re.compile(rf" *{_NAME} *(?:, *{_NAME} *)*")
+_NAME = re.compile(rf"""(?:"[\w .&+-]+"|'[\w .&+-]+'|{_WORD}(?: +{_WORD})*)""")
 _FAMILY = re.compile(r"[\w .&+-]+")
 _LOCALE = re.compile(
     r"[a-z]{2,3}(?:-[A-Za-z]{4})?(?:-(?:[A-Za-z]{2}|\d{3}))?"
@@ -61,7 +60,7 @@ def _hex(text: str) -> str:
 
 
 def _families(text: str) -> str:
-    if not _FAMILIES.fullmatch(text):
+    if not all(_NAME.fullmatch(name.strip(" ")) for name in text.split(",")):
         raise ValueError(
             f"{text!r} is not a list of font families, as CSS has them: put a name in quotes that "
             "is not of plain words"

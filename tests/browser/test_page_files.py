@@ -20,6 +20,9 @@ MAKES_HTML = re.compile(
     r"innerHTML|outerHTML|insertAdjacentHTML|unsafeHTML|createContextualFragment|document\.write"
     r"|DOMPurify|\beval\(|new Function"
 )
+IMPORT = re.compile(
+    r'(?:from|import) *\(?"([^"]+)"|new URL\("([^"]+)", import\.meta\.url\)', re.ASCII
+)
 
 MAX_FIRST_LOAD_REQUESTS, MAX_FIRST_LOAD_BYTES = 25, 130_000
 """Of all that is asked for, and of the compressed bodies."""
@@ -68,7 +71,7 @@ def test_only_the_markdown_module_makes_html() -> None:
 
 def test_every_import_is_relative_and_leads_to_a_file() -> None:
     for path in own_modules():
-        for name in re.findall(r'(?:from|import|new URL)\s*\(?"([^"]+)"', path.read_text()):
+        for name in map("".join, IMPORT.findall(path.read_text())):
             assert name.startswith("."), (path, name)
             assert (path.parent / name).resolve().is_file(), (path, name)
 
