@@ -4,17 +4,30 @@ What is merged is merged here, before the log, so every reader sees the same.
 """
 
 import asyncio
+import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from turnstream.server.storage.interfaces import LeaseLost
 from turnstream.server.storage.run_logs import RunLog
-from turnstream.server.turns.chunks import Chunk, Path, Substep, TextDelta
+from turnstream.server.turns.chunks import (
+    Chunk,
+    PartStart,
+    Path,
+    Substep,
+    TextDelta,
+    ToolCallPart,
+)
 
 MERGE_SECONDS = 0.01
 """Deltas of one part that come closer than this become one chunk."""
+MAX_MERGE_SECONDS, LONG_ARGUMENTS = 0.1, 8192
+"""For the arguments of a tool call the time grows with their length, up to this at so many
+characters: a client parses all of the arguments again at each delta."""
 
 Watch = Callable[[Sequence[Chunk]], None]
+Place = tuple[str, Path, str | None]
+"""A step, its part, and the call of a substep."""
 
 
 class LogWriter:
@@ -32,10 +45,14 @@ class LogWriter:
         self._waiting: list[Chunk] = []
         """Chunks that wait for their turn. If their write is cancelled, the next one writes them.
         """
-        self._held: dict[tuple[str, Path, str | None], list[str]] = {}
-        """The texts of deltas, by their step, their part and the call of a substep."""
-        self._quiet_at = 0.0
-        self._flushing: asyncio.Task[None] | None = None
+        self._held: dict[Place, list[str]] = {}
+        """The texts of deltas."""
+        self._arguments: dict[Place, int] = {}
+        """How many characters of arguments each tool call has so far."""
+        self._released_at = -math.inf
+        self._due = math.inf
+        """When the deltas that are held are written at the latest."""
+        self._flushes: set[asyncio.Task[None]] = set()
         self._turn = asyncio.Lock()
 
     async def write(self, chunks: Sequence[Chunk]) -> None:
@@ -53,20 +70,35 @@ class LogWriter:
                 elif isinstance(chunk, Substep) and isinstance(chunk.chunk, TextDelta):
                     self._hold(chunk.chunk, chunk.tool_call_id)
                 else:
+                    self._note_call(chunk)
                     ready += self._release()
                     ready.append(chunk)
-            if self._held and self._flushing is None:
-                wait = self._quiet_at - asyncio.get_running_loop().time()
-                if wait <= 0:
+            if self._held:
+                due = self._released_at + min(map(self._merge_seconds, self._held))
+                if due <= _now():
                     ready += self._release_deltas()
-                else:
-                    self._flushing = asyncio.create_task(self._flush_after(wait))
+                elif due < self._due:
+                    self._flush_at(due)
             if ready:
                 await self._append(ready)
+
+    def _note_call(self, chunk: Chunk) -> None:
+        call_id = None
+        if isinstance(chunk, Substep):
+            call_id, chunk = chunk.tool_call_id, chunk.chunk
+        if isinstance(chunk, PartStart) and isinstance(chunk.part, ToolCallPart):
+            self._arguments[chunk.step_id, chunk.path, call_id] = 0
 
     def _hold(self, delta: TextDelta, call_id: str | None = None) -> None:
         place = delta.step_id, delta.path, call_id
         self._held.setdefault(place, []).append(delta.text)
+        if place in self._arguments:
+            self._arguments[place] += len(delta.text)
+
+    def _merge_seconds(self, place: Place) -> float:
+        length = self._arguments.get(place, 0)
+        growing = MAX_MERGE_SECONDS * length / LONG_ARGUMENTS
+        return min(max(MERGE_SECONDS, growing), MAX_MERGE_SECONDS)
 
     async def flush(self) -> None:
         """Write all that waits."""
@@ -87,16 +119,22 @@ class LogWriter:
         if self.feed:
             self.feed(chunks)
 
-    async def _flush_after(self, seconds: float) -> None:
-        await asyncio.sleep(seconds)
+    def _flush_at(self, due: float) -> None:
+        self._due = due
+        task = asyncio.create_task(self._flush_when(due))
+        self._flushes.add(task)
+        task.add_done_callback(self._flushes.discard)
+
+    async def _flush_when(self, due: float) -> None:
+        await asyncio.sleep(due - _now())
         async with self._turn:
-            self._flushing = None
-            if self._held:
-                with suppress(LeaseLost):  # The next write says so to the run.
-                    await self._append(self._release_deltas())
+            if self._due != due:  # What was held then is written, or is written sooner.
+                return
+            with suppress(LeaseLost):  # The next write says so to the run.
+                await self._append(self._release_deltas())
 
     def _release_deltas(self) -> list[Chunk]:
-        self._quiet_at = asyncio.get_running_loop().time() + MERGE_SECONDS
+        self._released_at = _now()
         return self._release()
 
     def _release(self) -> list[Chunk]:
@@ -105,4 +143,9 @@ class LogWriter:
             delta = TextDelta(step_id, path, "".join(texts))
             released.append(delta if call_id is None else Substep(call_id, delta))
         self._held.clear()
+        self._due = math.inf
         return released
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
