@@ -139,8 +139,7 @@ class Refusal(asyncio.Protocol):
         self._answer = answer
         self._lingering = lingering
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         self._transport = transport
         self._lingering.add(transport)
         self._timer = asyncio.get_running_loop().call_later(LINGER_SECONDS, transport.abort)

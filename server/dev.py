@@ -5,7 +5,6 @@ changes. A process that has our imports listens and watches; it forks the server
 project: so a new one is there in the time that the project takes.
 """
 
-import asyncio
 import logging
 import multiprocessing
 import os
@@ -20,6 +19,7 @@ from importlib import import_module
 from pathlib import Path
 
 import uvicorn
+import uvloop
 from uvicorn.supervisors.basereload import HANDLED_SIGNALS
 from uvicorn.supervisors.statreload import StatReload
 
@@ -73,7 +73,7 @@ def _serve(arguments: Sequence[str], sockets: list[socket.socket]) -> None:
         signal.signal(number, signal.SIG_DFL)
     try:
         extensions = declared(named(arguments))
-        asyncio.run(serve(_read(arguments), sockets[0], extensions, is_development=True))
+        uvloop.run(serve(_read(arguments), sockets[0], extensions, is_development=True))
     except REFUSALS as error:
         refused(error)
         logger.warning("the server starts again when a file of the project changes")

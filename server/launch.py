@@ -5,7 +5,6 @@ The first argument may be the graph: `turnstream ./agent.py:graph`. In a folder 
 langgraph.json it is that project's, unless another is named.
 """
 
-import asyncio
 import gc
 import logging
 import os
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import NoReturn
 from urllib.parse import parse_qs, urlsplit
 
+import uvloop
 from pydantic import ValidationError
 from pydantic_settings import CliApp
 from pydantic_settings.exceptions import SettingsError
@@ -107,7 +107,7 @@ def main(arguments: Sequence[str]) -> int:
     configure(settings.log_format)
     try:
         with listen(settings.host, settings.port) as listener:
-            asyncio.run(serve(settings, listener, extensions))
+            uvloop.run(serve(settings, listener, extensions))
     except REFUSALS as error:
         if settings.debug and error.__cause__:
             logger.exception("the server cannot start", exc_info=error.__cause__)
