@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from turnstream.server.turns.header import LOCAL_OWNER
 from turnstream.tools.strict_json import clean_text
@@ -35,6 +35,8 @@ class Principal:
     """The JWT that the caller came with, or the token that the user's own function found; for
     servers of tools that are told it. Never stored."""
 
+    user: Any = field(default=None, repr=False, compare=False)
+    """The user as the user's own function returned them, for rules of theirs."""
     headers: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
     """Headers of the request that a langgraph.json gives to its graphs."""
 

@@ -2,8 +2,8 @@
 
 An extension is a subclass of `Extension` that overrides what it contributes. The kinds are a closed
 set: settings, tables, routes, middleware, wire formats, commands, the search over the list of
-threads, the versions of messages, callers and their rights, engines of databases, `open`, and hooks
-on the life of a run.
+threads, the versions of messages, callers, their rights and the rules on what they reach, engines
+of databases, `open`, and hooks on the life of a run.
 An extension never gets the server itself, and cannot change what a model said. docs/extensions.md
 has a complete example.
 """
@@ -23,6 +23,7 @@ from starlette.requests import Request
 from starlette.routing import Route
 
 from turnstream.server.callers.principal import Principal
+from turnstream.server.callers.reach import MetadataFilter, Resource
 from turnstream.server.callers.rights import Rights
 from turnstream.server.storage.location import Location
 from turnstream.server.storage.search import Search
@@ -294,6 +295,13 @@ class Extension:
     rights; without one they may do everything. It raises Forbidden for a caller who may do nothing.
     It waits for nothing. If it raises anything else, the request is refused with `guard_failed`.
 
+    `filter` is called before a caller reaches one of their threads or assistants, or an item of
+    LangGraph's store, for the resources in `has_rules_on`. One extension may have rules. It raises
+    Refusal, or returns the filter that the metadata must match: a thread that does not is no
+    thread for the caller. Action and value are those of LangGraph's `@auth.on`; `filter` may
+    change the metadata of a value that creates or updates something, and the namespace of one of
+    the store. It has `GUARD_SECONDS`, and fails as a guard does.
+
     `before_run` is called under the claim on the thread, before anything is stored. It raises
     Refusal, or returns the names of the tools to which it narrows the run (None: all that the
     caller may use). It has `GUARD_SECONDS`: a guard that is late, or raises anything else, refuses
@@ -351,6 +359,8 @@ class Extension:
     methods: ClassVar[Sequence[str]] = ()
     """The methods of TURNSTREAM_AUTH by which the extension recognises callers. It is on while the
     setting names one of them. `module:function` stands for every name with a colon."""
+    has_rules_on: Collection[Resource] = ()
+    """The resources for which `filter` is called. To be set while the extension is made."""
     records: bool = True
     """False: `record` and `note` are not called. To be set while the extension is made."""
 
@@ -397,6 +407,12 @@ class Extension:
 
     def rights(self, principal: Principal) -> Rights:
         """Return the rights of a caller. One extension may give them. Raises Forbidden."""
+        raise NotImplementedError
+
+    async def filter(
+        self, principal: Principal, resource: Resource, action: str, value: dict[str, Any]
+    ) -> MetadataFilter:
+        """Return the filter on what a caller reaches. Raises Refusal."""
         raise NotImplementedError
 
     def middleware(self) -> Sequence[Middleware]:

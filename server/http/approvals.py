@@ -29,6 +29,7 @@ from turnstream.server.http.thread_content import CallJson
 from turnstream.server.http.thread_listing import number
 from turnstream.server.runs.busy_threads import RunInProgress
 from turnstream.server.runs.lives import StreamLost
+from turnstream.server.runs.thread_version import UnknownThread
 from turnstream.server.runs.waiting_approvals import asker_of
 from turnstream.server.storage.interfaces import WaitingApproval
 from turnstream.server.turns.header import LOCAL_OWNER
@@ -100,11 +101,12 @@ class Approvals(HTTPEndpoint):
         limit = number(request.query_params.get("limit", str(MAX_CALLS)), MAX_CALLS)
         skip, now = _cursor(request.query_params.get("cursor", "0")), time.time()
         page = await request.state["store"].approvals(owner(request), names, now, limit, skip)
-        shown: ApprovalsJson = {
-            "approvals": [_shown(one, owner(request)) for one in page.approvals]
-        }
+        reach = request.state["runs"].reach
+        filter = await reach.search(principal(request))
+        reached = [one for one in page.approvals if await reach.matches(one.key, filter)]
+        shown: ApprovalsJson = {"approvals": [_shown(one, owner(request)) for one in reached]}
         if page.has_more:
-            shown["cursor"] = str(skip + len(shown["approvals"]))
+            shown["cursor"] = str(skip + len(page.approvals))
         return JSONResponse(shown)
 
 
@@ -132,6 +134,11 @@ class Approval(HTTPEndpoint):
         mine = waiting.key.owner == owner(request)
         answer = replace(answer, asked_at=waiting.asked_at)
         decision = TurnRequest(thread_id=waiting.key.thread_id, approvals=(answer,))
+        try:
+            reach = request.state["runs"].reach
+            decision = await reach.start(principal(request), decision, waiting.key)
+        except UnknownThread:
+            raise _unknown(waiting.id) from None
         with suppress(StreamLost), nullcontext() if mine else _run_of_another():
             await request.state["runs"].start(
                 principal(request) if mine else asker_of(waiting),
@@ -146,11 +153,13 @@ class Approval(HTTPEndpoint):
         id = request.path_params["approval_id"]
         waiting = await request.state["store"].approval(id)
         if waiting is None or not _may_decide(request, waiting):
-            sentence = (
-                f"No call waits for your approval under {id[:64]!r}; GET /approvals lists them."
-            )
-            raise Problem(404, "unknown_approval", sentence)
+            raise _unknown(id)
         return waiting
+
+
+def _unknown(id: str) -> Problem:
+    sentence = f"No call waits for your approval under {id[:64]!r}; GET /approvals lists them."
+    return Problem(404, "unknown_approval", sentence)
 
 
 def _cursor(text: str) -> int:

@@ -5,7 +5,7 @@ import heapq
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import Annotated, Any, NotRequired
+from typing import Annotated, Any, ClassVar, NotRequired
 
 from starlette.endpoints import HTTPEndpoint
 from starlette.responses import JSONResponse, Response
@@ -33,6 +33,7 @@ from turnstream.server.http.operations import (
     refer,
     says,
 )
+from turnstream.server.http.permitted import Deed
 from turnstream.server.http.problems import Problem, unknown_thread
 from turnstream.server.http.sse_response import ServerSentEvents
 from turnstream.server.http.state import ApiRequest, owner, principal, rights, thread_key
@@ -256,6 +257,8 @@ class ChatStream(HTTPEndpoint):
 
 
 class ChatStop(HTTPEndpoint):
+    thread_deeds: ClassVar[Mapping[str, Deed]] = {"POST": "stop"}
+
     @Operation(
         "stop",
         Answer("The thread is saved and free, also if the run had ended.", StoppedJson),
@@ -328,6 +331,7 @@ async def _attach(
 ) -> Response:
     """Attach by a post: 200 in any case."""
     key = ThreadKey(owner(request), asked.thread_id or "")
+    await request.state["runs"].reach.check(principal(request), key, "read")
     live = await request.state["reader"].live(key)
     if live is not None:
         return await stream_run(request, live, turn.wire_format, turn.view, headers=headers)

@@ -13,6 +13,8 @@ from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 from typing_extensions import TypeAliasType, TypedDict
 
+from turnstream.server.callers.reach import MetadataFilter
+from turnstream.server.extensions.base import Refusal
 from turnstream.server.formats import DEFAULT, WireFormat
 from turnstream.server.http.audited import record_now
 from turnstream.server.http.chat import PROTOCOL
@@ -24,6 +26,7 @@ from turnstream.server.http.thread_content import ThreadJson, consistent
 from turnstream.server.http.thread_json import as_json, thread_json
 from turnstream.server.http.thread_listing import ThreadEntryJson, shown
 from turnstream.server.http.unread import counted, in_pieces
+from turnstream.server.runs.thread_version import UnknownThread
 from turnstream.server.storage.interfaces import StorageUnavailable, ThreadEntry
 from turnstream.server.turns.header import ThreadKey
 from turnstream.server.turns.problem_codes import STORAGE, pick
@@ -77,6 +80,7 @@ class Export(HTTPEndpoint):
         format = request.state["formats"].wire_format(
             request.query_params.get("protocol", DEFAULT.name)
         )
+        filter = await request.state["runs"].reach.search(principal(request))
         caller, exporting = owner(request), request.state["exporting"]
         if caller in exporting:
             raise problem("export_in_progress")
@@ -86,16 +90,16 @@ class Export(HTTPEndpoint):
         except BaseException:
             exporting.discard(caller)
             raise
-        return ExportResponse(request, format)
+        return ExportResponse(request, format, filter)
 
 
 class ExportResponse(StreamingResponse):
     """It breaks off if its reader takes nothing for too long, or their credentials expire."""
 
-    def __init__(self, request: ApiRequest, format: WireFormat) -> None:
+    def __init__(self, request: ApiRequest, format: WireFormat, filter: MetadataFilter) -> None:
         disposition = f'attachment; filename="{FILE_NAME}"'
         super().__init__(
-            _lines(request, format),
+            _lines(request, format, filter),
             headers={"Content-Disposition": disposition},
             media_type="application/x-ndjson",
         )
@@ -109,10 +113,12 @@ class ExportResponse(StreamingResponse):
             exporting.discard(caller.owner)
 
 
-async def _lines(request: ApiRequest, format: WireFormat) -> AsyncIterator[bytes]:
-    cursor = None
+async def _lines(
+    request: ApiRequest, format: WireFormat, filter: MetadataFilter
+) -> AsyncIterator[bytes]:
+    cursor, reach = None, request.state["runs"].reach
     while True:
-        page = await request.state["store"].page(owner(request), PAGE, cursor)
+        page = await reach.page(owner(request), filter, PAGE, cursor)
         for entry in page.entries:
             line, waiting = await _line(request, format, entry), request.state["unread"]
             try:
@@ -127,12 +133,14 @@ async def _lines(request: ApiRequest, format: WireFormat) -> AsyncIterator[bytes
 
 
 async def _line(request: ApiRequest, format: WireFormat, entry: ThreadEntry) -> bytes:
-    """Empty if there is no such thread any more. Raises StorageUnavailable."""
+    """Empty if there is no such thread any more, or the caller may not read it. Raises
+    StorageUnavailable."""
+    key = ThreadKey(owner(request), entry.id)
     try:
-        key = ThreadKey(owner(request), entry.id)
+        await request.state["runs"].reach.check(principal(request), key, "read")
         entry, turns, rest = await consistent(request, key, format)
         messages = await beside_loop(len(turns), partial(format.snapshot, turns))
-    except Problem:
+    except (Problem, Refusal, UnknownThread):
         return b""
     except StorageUnavailable:
         raise

@@ -15,12 +15,13 @@ from turnstream.server.extensions.base import Extension
 from turnstream.server.extensions.recording import overriding
 from turnstream.server.http.audited import joining
 from turnstream.server.http.operations import Answer, Operation, Time
-from turnstream.server.http.problems import problem
+from turnstream.server.http.problems import Problem, problem
 from turnstream.server.http.state import ApiRequest, principal
 from turnstream.server.turns.header import ThreadKey
 from turnstream.server.turns.problem_codes import STORAGE, pick
 
 PAGE = 100
+KEPT = "A rule of this server keeps a thread of yours. Ask whoever runs it to delete your data."
 
 
 class MeJson(TypedDict):
@@ -51,7 +52,7 @@ class Me(HTTPEndpoint):
                 may_have=("Set-Cookie",),
             )
         },
-        STORAGE | pick("not_confirmed"),
+        STORAGE | pick("not_confirmed", "forbidden"),
         body="Confirmation",
         examples={"everything": {"confirm": "local"}},
     )
@@ -89,10 +90,11 @@ async def _delete_all(request: ApiRequest) -> Mapping[str, str]:
     """Delete the caller's threads and assistants, then what extensions have of them: a deletion
     that breaks off can be done again. Return the headers that extensions have for the answer.
 
-    Raises Problem without `{"confirm": "<the caller's id>"}`, StorageUnavailable.
+    Raises Problem without `{"confirm": "<the caller's id>"}`, Refusal, StorageUnavailable.
     """
     caller = principal(request)
     await request.state["bodies"].read(request, lambda body: _check_confirmed(body, caller))
+    await _check_deletable(request, caller)
     count = await _delete_owned(request, caller)
     also = [
         *joining(request, "data_deleted", caller, count=count),
@@ -107,6 +109,19 @@ async def _delete_all(request: ApiRequest) -> Mapping[str, str]:
     # A request that was let in before may have begun a thread.
     await _delete_owned(request, caller)
     return headers
+
+
+async def _check_deletable(request: ApiRequest, caller: Principal) -> None:
+    """Raises Problem, before anything is deleted, if rules keep a thread of the caller."""
+    reach, cursor = request.state["runs"].reach, None
+    while reach.is_limited:
+        page = await request.state["store"].page(caller.owner, PAGE, cursor)
+        for entry in page.entries:
+            if not await reach.has(caller, ThreadKey(caller.owner, entry.id), "delete"):
+                raise Problem(403, "forbidden", KEPT)
+        cursor = page.cursor
+        if cursor is None:
+            return
 
 
 async def _delete_owned(request: ApiRequest, caller: Principal) -> int:

@@ -16,7 +16,7 @@ from turnstream.server.http.operations import (
     whole_number,
 )
 from turnstream.server.http.problems import Problem
-from turnstream.server.http.state import ApiRequest, owner
+from turnstream.server.http.state import ApiRequest, owner, principal
 from turnstream.server.storage.interfaces import ThreadEntry, ThreadRunState
 from turnstream.server.storage.sealed_places import CURSOR
 from turnstream.server.storage.search import Search
@@ -99,9 +99,11 @@ async def page(request: ApiRequest) -> ThreadListJson:
         )
     search = _search(request, query["q"]) if "q" in query else None
     archived = flag(request, "archived", default=None if search else False)
+    reach = request.state["runs"].reach
     try:
-        found = await request.state["store"].page(
+        found = await reach.page(
             owner(request),
+            await reach.search(principal(request)),
             limit,
             query.get("cursor"),
             state,  # type: ignore[arg-type]

@@ -5,10 +5,12 @@ import logging
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 from langchain_core.messages import AnyMessage, HumanMessage
 
 from turnstream.server.callers.principal import Principal
+from turnstream.server.callers.reach import EVERYTHING, MetadataFilter, Resource
 from turnstream.server.callers.rights import Forbidden, LimitExceeded, Rights
 from turnstream.server.extensions.base import (
     AFTER_SECONDS,
@@ -54,7 +56,7 @@ class GuardFailed(Exception):
 
 class RunHooks:
     """The hooks of the extensions that are on, in their declared order. Raises ExtensionError if
-    several keep versions or give rights."""
+    several keep versions, give rights or have rules."""
 
     def __init__(self, extensions: Sequence[Extension] = ()) -> None:
         ordered = in_order(extensions)
@@ -68,6 +70,11 @@ class RunHooks:
         self.recognising = overriding(ordered, Extension.recognise)
         """The extensions that recognise callers, in the order in which they are asked."""
         self._permitting = the_one(ordered, Extension.rights, "give callers their rights")
+        self._ruling = the_one(
+            [each for each in ordered if each.has_rules_on],
+            Extension.filter,
+            "have rules on what callers reach",
+        )
         keeping = the_one(ordered, Extension.versions, "keep the versions of messages")
         self.versions: VersionsOf = keeping.versions if keeping else no_versions
         self.restorable_seconds = max((each.restorable_seconds for each in ordered), default=0.0)
@@ -87,6 +94,27 @@ class RunHooks:
         except Exception:
             named = {"extension": self._permitting.name}
             logger.exception("extension %(extension)s gives nobody rights: it failed", named)
+            raise GuardFailed from None
+
+    def has_rules(self, resource: Resource) -> bool:
+        """True if an extension has rules on what callers reach of a resource."""
+        return self._ruling is not None and resource in self._ruling.has_rules_on
+
+    async def filter(
+        self, principal: Principal, resource: Resource, action: str, value: dict[str, Any]
+    ) -> MetadataFilter:
+        """Return the filter on what a caller reaches; see `Extension.filter`. Raises Refusal,
+        GuardFailed."""
+        if self._ruling is None or resource not in self._ruling.has_rules_on:
+            return EVERYTHING
+        try:
+            filtering = self._ruling.filter(principal, resource, action, value)
+            return await in_time(GUARD_SECONDS, filtering)
+        except Refusal:
+            raise
+        except Exception:
+            named = {"extension": self._ruling.name, "what": f"{resource}.{action}"}
+            logger.exception("extension %(extension)s refuses %(what)s by failing", named)
             raise GuardFailed from None
 
     async def admit(self, start: RunStart) -> RunStart:

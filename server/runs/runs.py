@@ -25,6 +25,7 @@ from turnstream.server.runs.lives import Lives, StreamLost
 from turnstream.server.runs.lost_chunks import told_so_far
 from turnstream.server.runs.other_workers import OtherWorkers
 from turnstream.server.runs.queue import QueuedRun, RunQueue, may_wait, poster
+from turnstream.server.runs.reach import ThreadReach
 from turnstream.server.runs.reader import LoggedRun, RunReader
 from turnstream.server.runs.recovery import LostRuns
 from turnstream.server.runs.retries import Retries
@@ -87,6 +88,7 @@ class Runs:
             classifier = equipment.classifier
             self.others = workers.join(workers, self._claims, forgetting, classifier, settings)
         self.reader = RunReader(graphs, store, logs, self._hooks.versions)
+        self.reach = ThreadReach(store, graphs, hooks)
         self._busy = BusyThreads(self._claims, self.reader, store, self.others)
         self.deletions = Deletions(store, forgetting, self._busy.end)
         cut_off = self.others.hand_over if self.others else logs.discard
@@ -170,7 +172,9 @@ class Runs:
         idempotency: IdempotencyKey | None = None,
     ) -> LoggedRun | QueuedRun:
         """Start a run, or queue one behind the live run of its thread if the request asks for that
-        (`on_busy`) and can wait (`may_wait`). Raises what `start` does, and QueueFull."""
+        (`on_busy`) and can wait (`may_wait`), and if the rules on threads let the caller. Raises
+        what `start` does, Refusal and QueueFull."""
+        request = await self.reach.start(principal, request)
         if request.on_busy != "queue" or request.thread_id is None or not may_wait(request):
             return await self.start(principal, request, wire_format, idempotency)
         key, message = ThreadKey(principal.owner, request.thread_id), request.message
@@ -265,6 +269,7 @@ class Runs:
             closes_approvals=start.plan.closes_approvals,
             words=start.plan.first_words,
             record=request.record,
+            metadata=request.thread_metadata,
         )
         goes_on = start.plan.new is None and start.plan.point is None
         self._held_calls.begin_run(claim.key.checkpoint_key, goes_on=goes_on)

@@ -15,7 +15,7 @@ from turnstream.server.storage.kept_substeps import KeptSubsteps
 from turnstream.server.storage.queued_requests import QueueStore
 from turnstream.server.storage.removed_messages import RemovedMessages
 from turnstream.server.storage.search import Search
-from turnstream.server.storage.thread_metadata import ThreadMetadata
+from turnstream.server.storage.thread_metadata import Metadata, ThreadMetadata
 from turnstream.server.storage.titles import FirstWords
 from turnstream.server.storage.unavailable import STORAGE_FAULTS as STORAGE_FAULTS
 from turnstream.server.storage.unavailable import LeaseLost as LeaseLost
@@ -211,6 +211,7 @@ class ThreadStore(
         closes_approvals: bool = False,
         words: FirstWords | None = None,
         record: RunRecord | None = None,
+        metadata: Metadata | None = None,
     ) -> str | None:
         """Move the thread to the top of the list as live, on this graph. `base` is its newest
         checkpoint, empty if it has none: a newer one has what the run's request brought. None: it
@@ -218,7 +219,7 @@ class ThreadStore(
         characters, with a number behind it if another thread of the owner has it; this title is
         returned, and None for a later run. `closes_approvals`: none of its calls waits for an
         approval any more. `words`: the thread begins with others; a title that it got of those
-        before follows them."""
+        before follows them. `metadata` is merged into that of the thread."""
 
     async def end_run(
         self,

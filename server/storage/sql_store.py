@@ -167,6 +167,8 @@ class SqlStore(ABC):
                     thread_list.follow_words(connection, key, words.undone())
                 if closes_approvals:
                     approvals.reopen(connection, key)
+                if thread is None:
+                    metadata_rows.remove(connection, key)
                 perform(connection, also)
 
         await self.write_release(key, run_id, refuse)
@@ -183,6 +185,7 @@ class SqlStore(ABC):
         closes_approvals: bool = False,
         words: FirstWords | None = None,
         record: RunRecord | None = None,
+        metadata: Metadata | None = None,
     ) -> str | None:
         def begin(connection: Connection) -> str | None:
             named = thread_list.begin_run(connection, key, run_id, title, graph, base)
@@ -192,6 +195,8 @@ class SqlStore(ABC):
                 approvals.close(connection, key)
             if record:
                 metadata_rows.put_record(connection, key, run_id, record)
+            if metadata:
+                metadata_rows.merge(connection, key, metadata)
             perform(connection, also)
             return named
 

@@ -15,7 +15,7 @@ TABLE = """\
 403 approval_required | A person must approve this call. | Ask for the call in a thread, where it waits for an approval.
 403 development_only | `turnstream dev` answers programs of its own machine alone, and none that a proxy or a tunnel brings. | Call it directly, or start turnstream without dev.
 403 authentication_not_set | Everyone who reaches this address could read, change and delete every thread. | Set TURNSTREAM_AUTH to keys, jwt, header or module:function (to 'off' if they all may), or reach the server on 127.0.0.1.
-403 forbidden | The policy gives the caller no role, or no right to approve their own call. | Ask the operator of the server for a role.
+403 forbidden | The policy gives the caller no role, or no right to approve their own call; or an `@auth.on` rule of the server does not let them do this. | Ask the operator of the server for it.
 403 host_not_allowed | The `Host` of the request is not one of `TURNSTREAM_ALLOWED_HOSTS`. | Add the host to the setting.
 403 model_not_allowed | The policy does not allow the model. | Name one of `GET /models`.
 403 origin_not_allowed | The page that sent the request has another origin than the server. | Add the origin to `TURNSTREAM_ALLOWED_ORIGINS`.
@@ -24,7 +24,7 @@ TABLE = """\
 404 assistant_not_found | The caller has no such assistant. | Name one of `POST /langgraph/assistants/search`.
 404 no_crons | Nothing runs by the clock here. | Start runs from a scheduler of your own.
 404 no_login | Nobody logs in here: a proxy logs people in. | See GET /me.
-404 no_store | Clients reach no items of LangGraph's store: the built-in graph keeps none, and with `TURNSTREAM_AUTH` they would belong to nobody. | Have the graph read or write the item.
+404 no_store | Clients reach no items of LangGraph's store: the built-in graph keeps none, and with `TURNSTREAM_AUTH` they would belong to nobody, unless `@auth.on.store` rules say whose they are. | Have the graph read or write the item.
 404 not_a_real_tool | The tool lives in the browser. | Call a tool of `GET /tools` with the `kind` `real`.
 404 not_queued | No request waits under this id: it was withdrawn, or its run has begun. | Load the thread.
 404 not_found | Nothing has this address. | Correct the address.

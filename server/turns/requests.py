@@ -234,6 +234,8 @@ class TurnRequest:
     set becomes input."""
     options: RunOptions = NO_OPTIONS
     record: RunRecord | None = None
+    thread_metadata: Mapping[str, Any] | None = None
+    """Metadata of the thread, if the request begins it."""
     graph: str | None = None
     """None: the thread's, or for a new thread the default."""
     model: str | None = None

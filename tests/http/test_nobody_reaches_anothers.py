@@ -566,7 +566,7 @@ THREADS = (*SAID,)
 
 
 @asynccontextmanager
-async def stage(folder: Path, *threads: str, policy: Path | None = None) -> AsyncIterator[Stage]:
+async def stage(folder: Path, *threads: str, **more: Any) -> AsyncIterator[Stage]:
     """With some of ann's threads, or all."""
     tools = GatedTools()
     model = ScriptedModel.of(*(SAID[thread] for thread in threads or THREADS))
@@ -575,11 +575,11 @@ async def stage(folder: Path, *threads: str, policy: Path | None = None) -> Asyn
             serving(
                 keys_settings(
                     folder,
-                    policy=policy,
                     max_failed_logins=100_000,
                     feedback=True,
                     undo_seconds=3600,
                     tool_timeout_seconds=300,  # the live run lives as long as the stage
+                    **more,
                 ),
                 tools.catalogue,
                 model,

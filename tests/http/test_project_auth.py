@@ -1,7 +1,6 @@
 """The `auth` of a langgraph.json: the project's own function recognises callers."""
 
 import json
-import logging
 from pathlib import Path
 from typing import Any
 
@@ -33,10 +32,6 @@ async def authenticate(authorization: str | None) -> str:
 def plain(authorization: str | None) -> str:
     return "somebody"
 """
-HANDLERS = [
-    f"\n\n@{name}\nasync def nothing(ctx, value):\n    return False\n"
-    for name in ("auth.on", "auth.on.threads", "auth.on.threads.create", "auth.on.store")
-]
 AGENT = """
 from langchain_core.messages import AIMessage
 from langgraph.graph import START, MessagesState, StateGraph
@@ -87,30 +82,37 @@ async def test_a_project_with_auth_answers_only_those_whom_it_knows(
         assert (await client.http.get(f"/threads/{thread_id}", headers=bob)).status_code == 404
 
 
-@pytest.mark.parametrize("handlers", HANDLERS, ids=("all", "threads", "create", "store"))
-async def test_handlers_that_a_project_relies_on_keep_the_server_from_starting(
-    handlers: str, tmp_path: Path
+async def test_a_handler_that_would_never_be_called_keeps_the_server_from_starting(
+    tmp_path: Path,
 ) -> None:
-    file = project(tmp_path / "project", code=AUTH + handlers)
+    handler = """
+
+@auth.on(resources="runs", actions="create")
+async def nothing(ctx, value):
+    return False
+"""
+    file = project(tmp_path / "project", code=AUTH + handler)
     with pytest.raises(AuthSetupError) as refusal:
         async with serving(settings(tmp_path / "t.db", graph=f"{file}#agent")):
             pass
     assert str(refusal.value).startswith(f"the auth of {file}: ")
-    assert "put their rules into a policy and name it in TURNSTREAM_POLICY" in str(refusal.value)
+    assert "has a handler for runs.create, which is never called" in str(refusal.value)
 
 
 @pytest.mark.parametrize("named", ["policy", "function"])
-async def test_handlers_beside_a_policy_or_of_a_setting_are_said_not_to_be_called(
-    named: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+async def test_handlers_are_asked_beside_a_policy_and_of_a_setting_too(
+    named: str, tmp_path: Path
 ) -> None:
-    file = project(tmp_path, code=AUTH + HANDLERS[0])
-    (tmp_path / "policy.toml").write_text("[roles.user]")
+    handler = "\n\n@auth.on\nasync def nothing(ctx, value):\n    return False\n"
+    file = project(tmp_path, code=AUTH + handler)
+    (tmp_path / "policy.toml").write_text('default_role = "user"\n[roles.user]')
     graph = f"{tmp_path / 'authorised_agent.py'}:graph"
     by_policy = {"graph": str(file), "policy": tmp_path / "policy.toml"}
     given = by_policy if named == "policy" else {"graph": graph, "auth": function(tmp_path)}
-    with caplog.at_level(logging.WARNING):
-        async with serving(settings(tmp_path / "t.db", **given)):
-            assert "@auth.on handlers" in caplog.text
+    async with serving(settings(tmp_path / "t.db", **given)) as client:
+        answer = await client.http.get("/threads", headers=bearer("t-ann"))
+        assert (answer.status_code, answer.json()["code"]) == (403, "forbidden")
+        assert (await client.http.get("/me", headers=bearer("t-ann"))).status_code == 200
 
 
 @pytest.mark.parametrize(

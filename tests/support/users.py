@@ -18,7 +18,7 @@ COOKIE = "turnstream_session"
 
 def keys_settings(folder: Path, **values: Any) -> Settings:
     """Settings of a server that recognises API keys."""
-    return settings(folder / "t.db", auth="keys", **values)
+    return settings(folder / "t.db", **{"auth": "keys", **values})
 
 
 def authenticating(database: Path, **values: Any) -> Settings:

@@ -247,6 +247,8 @@ def _problems(endpoint: Endpoint, subject: Subject) -> Problems:
             found |= pick("origin_required")
     if Permitted in layers and subject.schemes:
         found |= pick("forbidden", "limit_exceeded", "guard_failed")
+        if "{thread_id}" in endpoint.route.path:
+            found |= pick("thread_not_found")
     return found
 
 

@@ -20,6 +20,7 @@ from turnstream.server.project import file_with_auth, project_folders
 
 if TYPE_CHECKING:
     from turnstream.server.extensions.users import AllSettings
+    from turnstream.server.extensions.users.own_function import OwnFunction
 
 
 @asynccontextmanager
@@ -62,7 +63,7 @@ def _proxy_headers(settings: "AllSettings") -> ProxyHeaders:
     )
 
 
-def own_function(settings: "AllSettings") -> AuthFunction | None:
+def own_function(settings: "AllSettings") -> "OwnFunction | None":
     """Load the function of the user's own that recognises callers. None: the settings name none.
     Raises AuthSetupError."""
     names = [method for method in settings.auth if ":" in method and method not in NAMED]
@@ -79,4 +80,4 @@ def own_function(settings: "AllSettings") -> AuthFunction | None:
         raise AuthSetupError(f"{source}: {names[0]} cannot be loaded ({reason})") from error
     from turnstream.server.extensions.users.own_function import OwnFunction
 
-    return OwnFunction(names[0], target, source, refuses_rules=bool(file and not settings.policy))
+    return OwnFunction(names[0], target, source)

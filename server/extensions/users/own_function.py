@@ -8,7 +8,6 @@ https://docs.langchain.com/langgraph-platform/auth (`langgraph_sdk.auth.types.Au
 """
 
 import inspect
-import logging
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
@@ -17,14 +16,13 @@ from langgraph_sdk import Auth
 from langgraph_sdk.auth.exceptions import HTTPException
 
 from turnstream.server.callers.principal import Principal
+from turnstream.server.extensions.users.auth_rules import AuthRules
 from turnstream.server.extensions.users.faults import (
     AuthenticationUnavailable,
     AuthSetupError,
     Unauthenticated,
 )
 from turnstream.tools.author_calls import AuthorCalls
-
-logger = logging.getLogger(__name__)
 
 PARAMETERS = (
     "request",
@@ -41,21 +39,17 @@ TIMEOUT_SECONDS = 10
 class OwnFunction:
     """A function that recognises callers; `name` and `source`, which names it, are for errors.
 
-    The rules of an `Auth` are its `@auth.on` handlers. Raises AuthSetupError.
+    Raises AuthSetupError.
     """
 
-    def __init__(
-        self,
-        name: str,
-        target: object,
-        source: str = "TURNSTREAM_AUTH",
-        refuses_rules: bool = False,
-    ) -> None:
+    def __init__(self, name: str, target: object, source: str = "TURNSTREAM_AUTH") -> None:
         self._name = name
         self._source = source
+        self.rules: AuthRules | None = None
+        """The `@auth.on` handlers of an `Auth`; None: it has none."""
         if isinstance(target, Auth):
             if target._handlers or target._global_handlers:
-                self._report_rules(refuses_rules)
+                self.rules = AuthRules(f"{source}: {name}", target)
             target = target._authenticate_handler
             if target is None:
                 raise AuthSetupError(f"{source}: {name} has no @auth.authenticate function")
@@ -66,18 +60,6 @@ class OwnFunction:
         self._function: Callable[..., Any] = target
         self._call = AuthorCalls()
         self._parameters = self._accepted(inspect.signature(target))
-
-    def _report_rules(self, are_refused: bool) -> None:
-        if are_refused:
-            raise AuthSetupError(
-                f"{self._source}: {self._name} has @auth.on handlers, which are not called here; "
-                "put their rules into a policy and name it in TURNSTREAM_POLICY, or remove them"
-            )
-        logger.warning(
-            "the @auth.on handlers of %(name)s are not called: each caller has threads of their "
-            "own, and TURNSTREAM_POLICY says what callers may do",
-            {"name": self._name},
-        )
 
     def _accepted(self, signature: inspect.Signature) -> frozenset[str]:
         parameters = signature.parameters.values()
@@ -110,9 +92,8 @@ class OwnFunction:
             ) from error
         return self._principal(user)
 
-    def _principal(self, user: Any) -> Principal:
-        if isinstance(user, str):
-            user = {"identity": user}
+    def _principal(self, answer: Any) -> Principal:
+        user = {"identity": answer} if isinstance(answer, str) else answer
         read = user.get if isinstance(user, Mapping) else _attributes(user)
         try:
             identity = read("identity", None)
@@ -123,7 +104,7 @@ class OwnFunction:
             roles = _roles(read("permissions", None))
             name, token = read("display_name", None) or identity, read("token", None)
             token = token if isinstance(token, str) else None
-            return Principal(identity, roles, str(name), "function", token=token)
+            return Principal(identity, roles, str(name), "function", token=token, user=user)
         except Unauthenticated:
             raise
         except ValueError as error:

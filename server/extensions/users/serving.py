@@ -1,5 +1,5 @@
-"""The extension while it is on: it recognises callers, logs them in, and gives them the rights of a
-policy."""
+"""The extension while it is on: it recognises callers, logs them in, gives them the rights of a
+policy, and asks the rules of an `Auth`."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, nullcontext
@@ -9,6 +9,7 @@ from starlette.requests import Request
 from starlette.routing import Route
 
 from turnstream.server.callers.principal import Principal
+from turnstream.server.callers.reach import MetadataFilter, Resource
 from turnstream.server.callers.rights import Rights
 from turnstream.server.extensions.base import Opened, Write
 from turnstream.server.extensions.users import UsersExtension
@@ -32,6 +33,8 @@ class Users(UsersExtension):
         """Raises AuthSetupError."""
         self._settings = settings
         self._function = own_function(settings)
+        self._rules = self._function.rules if self._function else None
+        self.has_rules_on = self._rules.resources if self._rules else ()
         self._recognition: Recognition | None = None
         """None: not open yet."""
 
@@ -47,6 +50,12 @@ class Users(UsersExtension):
 
     async def recognise(self, request: Request[Any]) -> Principal:
         return await self.recognition.caller(request)
+
+    async def filter(
+        self, principal: Principal, resource: Resource, action: str, value: dict[str, Any]
+    ) -> MetadataFilter:
+        assert self._rules, "`has_rules_on` says whether there are any"
+        return await self._rules.filter(principal, resource, action, value)
 
     def public_routes(self) -> Sequence[Route]:
         return login_routes(lambda: self.recognition)

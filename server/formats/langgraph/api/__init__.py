@@ -1,6 +1,8 @@
 """LangGraph SDK: the endpoints under `/langgraph`."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from starlette.endpoints import HTTPEndpoint
@@ -78,7 +80,7 @@ from turnstream.server.formats.langgraph.api.threads import (
     update_thread,
 )
 from turnstream.server.http.authenticated import Authenticated
-from turnstream.server.http.permitted import Permitted
+from turnstream.server.http.permitted import Deed, Permitted
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,13 +99,24 @@ class ApiKeyHeader:
         await self.app(scope, receive, send)
 
 
+_STARTS: Mapping[str, None] = {"POST": None}
+"""The endpoint asks whether a run may begin."""
 _LAYERS = [Middleware(one) for one in (ApiKeyHeader, Authenticated, Permitted)]
 
 
-def _route(path: str, *, reads: bool = False, **methods: Any) -> Route:
-    """Serve an address by functions, one a method; `reads`: its POST changes nothing."""
-    members = {method: staticmethod(function) for method, function in methods.items()}
-    endpoint = type("Endpoint", (HTTPEndpoint,), {**members, "post_only_reads": reads})
+def _route(
+    path: str,
+    *,
+    reads: bool = False,
+    deeds: Mapping[str, Deed | None] = MappingProxyType({}),
+    **methods: Any,
+) -> Route:
+    """Serve an address by functions, one a method; `reads`: its POST changes nothing. `deeds`: see
+    `Permitted`."""
+    members: dict[str, Any] = {name: staticmethod(method) for name, method in methods.items()}
+    members["post_only_reads"] = reads
+    members["thread_deeds"] = {**({"POST": "read"} if reads else {}), **deeds}
+    endpoint = type("Endpoint", (HTTPEndpoint,), members)
     return Route(f"/langgraph{path}", endpoint, middleware=_LAYERS)
 
 
@@ -128,9 +141,15 @@ ROUTES = (
     _route("/threads", post=create_thread),
     _route("/threads/search", post=search_threads, reads=True),
     _route("/threads/prune", post=prune_threads),
-    _route("/threads/{thread_id}/copy", post=copy_thread),
+    _route("/threads/{thread_id}/copy", post=copy_thread, deeds={"POST": "read"}),
     _route("/threads/count", post=count_threads, reads=True),
-    _route("/threads/{thread_id}", get=get_thread, patch=update_thread, delete=delete_thread),
+    _route(
+        "/threads/{thread_id}",
+        get=get_thread,
+        patch=update_thread,
+        delete=delete_thread,
+        deeds={"PATCH": None},
+    ),
     _route("/threads/{thread_id}/state", get=get_state, post=update_state),
     _route("/threads/{thread_id}/state/checkpoint", post=get_state_of_checkpoint, reads=True),
     _route("/threads/{thread_id}/state/{checkpoint_id}", get=get_state_at),
@@ -148,12 +167,12 @@ ROUTES = (
     _route("/runs/crons/search", post=search_crons),
     _route("/runs/crons/count", post=count_crons),
     _route("/runs/crons/{cron_id}", get=get_cron, patch=update_cron, delete=delete_cron),
-    _route("/threads/{thread_id}/runs/crons", post=create_cron_of_thread),
-    _route("/threads/{thread_id}/runs", get=list_runs, post=create_run),
-    _route("/threads/{thread_id}/runs/stream", post=stream_run),
-    _route("/threads/{thread_id}/runs/wait", post=wait_for_run),
+    _route("/threads/{thread_id}/runs/crons", post=create_cron_of_thread, deeds=_STARTS),
+    _route("/threads/{thread_id}/runs", get=list_runs, post=create_run, deeds=_STARTS),
+    _route("/threads/{thread_id}/runs/stream", post=stream_run, deeds=_STARTS),
+    _route("/threads/{thread_id}/runs/wait", post=wait_for_run, deeds=_STARTS),
     _route("/threads/{thread_id}/runs/{run_id}", get=get_run, delete=delete_run),
     _route("/threads/{thread_id}/runs/{run_id}/join", get=await_run),
     _route("/threads/{thread_id}/runs/{run_id}/stream", get=join_run),
-    _route("/threads/{thread_id}/runs/{run_id}/cancel", post=cancel_run),
+    _route("/threads/{thread_id}/runs/{run_id}/cancel", post=cancel_run, deeds={"POST": "stop"}),
 )

@@ -6,7 +6,9 @@ A kept assistant is a graph under a name, with values that its runs get. It belo
 import re
 from collections.abc import Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from importlib.metadata import version
+from types import MappingProxyType
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 from uuid import uuid4
 
@@ -14,6 +16,7 @@ from pydantic import AfterValidator
 from starlette.responses import JSONResponse, Response
 from typing_extensions import TypedDict
 
+from turnstream.server.callers.reach import MetadataFilter
 from turnstream.server.formats import fields
 from turnstream.server.formats.fields import Fault, Fields, Text, shown
 from turnstream.server.formats.langgraph.api.bodies import (
@@ -33,7 +36,7 @@ from turnstream.server.formats.langgraph.api.bodies import (
 from turnstream.server.http import chat, operations
 from turnstream.server.http.operations import Answer, Operation, Parameter, says
 from turnstream.server.http.problems import Problem
-from turnstream.server.http.state import ApiRequest, owner
+from turnstream.server.http.state import ApiRequest, owner, principal
 from turnstream.server.storage.assistants import (
     MAX_ASSISTANT_CHARS,
     MAX_ASSISTANTS,
@@ -209,22 +212,35 @@ async def create_assistant(request: ApiRequest) -> Response:
     """
     asked, headers = await read_body(request, LangGraphNewAssistantBody)
     graph, id = graph_named(request, asked.graph_id), asked.assistant_id or str(uuid4())
+    content = Content(
+        graph,
+        graph if asked.name is None else asked.name,
+        asked.description,
+        asked.config or {},
+        asked.context or {},
+        asked.metadata or {},
+    )
+    filter, metadata = await _filter(
+        request,
+        "create",
+        id,
+        content.metadata,
+        graph_id=graph,
+        name=content.name,
+        config=content.config,
+        context=content.context,
+        if_exists=asked.if_exists or "raise",
+    )
     if request.state["graphs"].find(id) is None:
-        content = Content(
-            graph,
-            graph if asked.name is None else asked.name,
-            asked.description,
-            asked.config or {},
-            asked.context or {},
-            asked.metadata or {},
-        )
+        content = replace(content, metadata=metadata)
         with _bounds():
             made = await request.state["store"].create_assistant(owner(request), id, content)
         if made is not None:
             return JSONResponse(_kept(made), headers=headers)
-    if asked.if_exists != "do_nothing":
+    there = _shown(request, await find_assistant(request, id))
+    if asked.if_exists != "do_nothing" or not filter.matches(there["metadata"]):
         raise Problem(409, "assistant_exists", f"There is an assistant {id!r} already.")
-    return JSONResponse(_shown(request, await find_assistant(request, id)), headers=headers)
+    return JSONResponse(there, headers=headers)
 
 
 @Operation(
@@ -278,6 +294,8 @@ async def _matching(
     """Read a body, and find the assistants that it asks for."""
     asked, headers = await read_body(request, model)
     part, wanted = (asked.name or "").lower(), asked.metadata or {}
+    filter, searched = await _filter(request, "search", None, wanted, graph_id=asked.graph_id)
+    filter = filter.also({name: searched[name] for name in searched.keys() - wanted.keys()})
     kept = await request.state["store"].assistants(owner(request))
     graphs = request.state["graphs"]
     graph = asked.graph_id and graphs.find(asked.graph_id)
@@ -288,6 +306,7 @@ async def _matching(
         if (asked.graph_id is None or one["graph_id"] == graph)
         and part in one["name"].lower()
         and has(one["metadata"], wanted)
+        and filter.matches(one["metadata"])
     ]
     return asked, headers, found
 
@@ -295,7 +314,7 @@ async def _matching(
 @Operation("langgraphGetAssistant", Answer("The assistant.", LangGraphAssistantJson), _FOUND)
 async def get_assistant(request: ApiRequest) -> Response:
     """Load an assistant."""
-    return JSONResponse(_shown(request, await _named(request)))
+    return JSONResponse(_shown(request, await named_assistant(request)))
 
 
 @Operation(
@@ -309,8 +328,11 @@ async def get_assistant(request: ApiRequest) -> Response:
 async def update_assistant(request: ApiRequest) -> Response:
     """Make a new version of an assistant: what the body does not name stays."""
     asked, headers = await read_body(request, LangGraphAssistantChangesBody)
-    id = _own(request)
+    given = asked.metadata or {}
+    id, metadata = await _own(request, "update", given, graph_id=asked.graph_id, name=asked.name)
     changes = asked.model_dump(exclude_none=True)
+    if metadata != given:
+        changes["metadata"] = metadata
     if asked.graph_id is not None:
         changes["graph"] = graph_named(request, changes.pop("graph_id"))
     with _bounds():
@@ -336,7 +358,7 @@ async def delete_assistant(request: ApiRequest) -> Response:
             "unsupported_option",
             "delete_threads is not supported: threads belong to their graph. Leave it out.",
         )
-    id = _own(request)
+    id, _ = await _own(request, "delete")
     if not await request.state["store"].delete_assistant(owner(request), id):
         raise _unknown(request, id)
     return Response(status_code=204)
@@ -356,7 +378,7 @@ async def delete_assistant(request: ApiRequest) -> Response:
 async def list_versions(request: ApiRequest) -> Response:
     """List the versions of an assistant."""
     asked, headers = await read_body(request, LangGraphVersionsBody)
-    found = await _named(request)
+    found = await named_assistant(request)
     if found.kept is None:
         versions = [_of_graph(request, found.graph)]
     else:
@@ -378,7 +400,7 @@ async def list_versions(request: ApiRequest) -> Response:
 async def set_latest(request: ApiRequest) -> Response:
     """Make an earlier version of an assistant the one that runs get."""
     asked, headers = await read_body(request, LangGraphLatestBody)
-    id, number = _own(request), asked.version
+    (id, _), number = await _own(request, "update", version=asked.version), asked.version
     chosen = await request.state["store"].choose_version(owner(request), id, number)
     if chosen is None:
         raise Problem(
@@ -421,13 +443,34 @@ def graph_named(request: ApiRequest, name: str) -> str:
     return graph
 
 
-async def _named(request: ApiRequest) -> FoundAssistant:
-    """Find the assistant of the address. Raises Problem."""
-    return await find_assistant(request, request.path_params["assistant_id"])
+async def named_assistant(request: ApiRequest) -> FoundAssistant:
+    """Find the assistant of the address, if the caller may read it. Raises Problem, Refusal."""
+    found = await find_assistant(request, request.path_params["assistant_id"])
+    filter, _ = await _filter(request, "read", found.id, {})
+    if not filter.matches(_shown(request, found)["metadata"]):
+        raise _unknown(request, found.id)
+    return found
 
 
-def _own(request: ApiRequest) -> str:
-    """Return the id of the address if an assistant of the caller may have it. Raises Problem."""
+async def _filter(
+    request: ApiRequest, action: str, id: str | None, metadata: Mapping[str, Any], **asked: Any
+) -> tuple[MetadataFilter, Mapping[str, Any]]:
+    """Ask the rules about an assistant. Return their filter, and the metadata as they have changed
+    it. Raises Refusal, GuardFailed."""
+    value = {"metadata": {**metadata}, **asked, **({} if id is None else {"assistant_id": id})}
+    hooks = request.state["hooks"]
+    filter = await hooks.filter(principal(request), "assistants", action, value)
+    return filter, value.get("metadata") or {}
+
+
+async def _own(
+    request: ApiRequest,
+    action: str,
+    metadata: Mapping[str, Any] = MappingProxyType({}),
+    **asked: Any,
+) -> tuple[str, Mapping[str, Any]]:
+    """Return the id of the address if an assistant of the caller may have it and the rules match
+    it; and the metadata as they have changed it. Raises Problem, Refusal."""
     id: str = request.path_params["assistant_id"]
     if request.state["graphs"].find(id) is not None:
         raise Problem(
@@ -438,7 +481,12 @@ def _own(request: ApiRequest) -> str:
         )
     if not _ID.match(id):
         raise _unknown(request, id)
-    return id
+    filter, metadata = await _filter(request, action, id, metadata, **asked)
+    if not filter.is_empty:
+        found = await request.state["store"].assistant(owner(request), id)
+        if found is None or not filter.matches(found.content.metadata):
+            raise _unknown(request, id)
+    return id, metadata
 
 
 def _unknown(request: ApiRequest, id: str) -> Problem:

@@ -6,7 +6,7 @@ from typing import Any, Literal, NotRequired
 from starlette.responses import JSONResponse, Response
 from typing_extensions import TypedDict
 
-from turnstream.server.formats.langgraph.api.assistants import find_assistant
+from turnstream.server.formats.langgraph.api.assistants import named_assistant
 from turnstream.server.http.operations import Answer, Operation, Parameter
 from turnstream.server.http.state import ApiRequest
 from turnstream.server.runs.checkpoints import Checkpoints
@@ -105,7 +105,7 @@ async def _subgraphs(request: ApiRequest, namespace: str | None) -> Response:
 
 async def _graph(request: ApiRequest) -> tuple[str, Checkpoints]:
     """Find the graph of the assistant that the address names. Raises Problem."""
-    found = await find_assistant(request, request.path_params["assistant_id"])
+    found = await named_assistant(request)
     return found.graph, request.state["graphs"].by_name[found.graph]
 
 

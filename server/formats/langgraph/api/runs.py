@@ -914,16 +914,23 @@ async def cancel_runs(request: ApiRequest) -> Response:
     _check_action(request)
     ids = None if asked.run_ids is None else {*asked.run_ids}
     store, runs, cursor = request.state["store"], request.state["runs"], None
+
+    async def is_asked(key: ThreadKey, run_id: str) -> bool:
+        is_named = asked.thread_id in (None, key.thread_id) and (ids is None or run_id in ids)
+        stops = {"run_id": run_id, "action": "interrupt"}
+        caller = principal(request)
+        return is_named and bool(await runs.reach.has(caller, key, "update", **stops))
+
     if asked.status != "running":
         for key, run_id in await store.queued_of(owner(request), MAX_SEARCHED):
-            if asked.thread_id in (None, key.thread_id) and (ids is None or run_id in ids):
+            if await is_asked(key, run_id):
                 await runs.queue.withdraw(key, run_id)
     for _ in range(MAX_SEARCHED // PAGE_SIZE):
         page = await store.page(owner(request), PAGE_SIZE, cursor, "live")
         for entry in page.entries if asked.status != "pending" else ():
-            is_asked = asked.thread_id in (None, entry.id)
-            if is_asked and (ids is None or entry.run_id in ids):
-                runs.ask_to_stop(ThreadKey(owner(request), entry.id), entry.run_id)
+            key = ThreadKey(owner(request), entry.id)
+            if await is_asked(key, entry.run_id):
+                runs.ask_to_stop(key, entry.run_id)
         cursor = page.cursor
         if not cursor:
             break

@@ -1,9 +1,11 @@
 """LangGraph SDK: the items that graphs keep in LangGraph's store.
 
 An item belongs to nobody: its namespace is a matter of its graph. So clients reach items only where
-callers are not told apart: without `TURNSTREAM_AUTH`, which is on loopback alone.
+callers are not told apart: without `TURNSTREAM_AUTH`, which is on loopback alone; or where rules
+say which namespaces a caller reaches.
 """
 
+import logging
 from collections.abc import Sequence
 from functools import partial
 from typing import Annotated, Any, NotRequired
@@ -24,10 +26,17 @@ from turnstream.server.formats.langgraph.api.bodies import (
 from turnstream.server.http import operations
 from turnstream.server.http.operations import Answer, Operation, Parameter
 from turnstream.server.http.problems import Problem
-from turnstream.server.http.state import ApiRequest
+from turnstream.server.http.state import ApiRequest, principal
+from turnstream.server.runs.hooks import GuardFailed
 from turnstream.server.turns.problem_codes import pick
 from turnstream.server.turns.requests import InvalidRequest
 
+logger = logging.getLogger(__name__)
+
+NO_STORE = (
+    "Clients reach no store here: the built-in graph has none, and where callers are told apart an "
+    "item belongs to nobody."
+)
 MAX_LABELS, MAX_LABEL_CHARS = 20, 200
 NAMESPACES = 100
 """Namespaces of an answer; LangGraph's own default."""
@@ -82,6 +91,10 @@ class LangGraphItemSearchBody(Fields):
     offset: Offset | None = None
 
 
+class LangGraphPrefix(Fields):
+    prefix: Prefix
+
+
 class LangGraphNamespaceSearchBody(Fields):
     prefix: Prefix | None = None
     suffix: Prefix | None = None
@@ -105,8 +118,10 @@ async def put_item(request: ApiRequest) -> Response:
     """Keep an item."""
     asked = await _read(request, LangGraphItemBody)
     index = None if asked.index is True else asked.index
-    place = _namespace(asked.namespace), asked.key
-    await _store(request).aput(*place, asked.value, index=index)
+    store, labels = await _store(
+        request, "put", asked.namespace, key=asked.key, value=asked.value, index=index
+    )
+    await store.aput(labels, asked.key, asked.value, index=index)
     return Response(status_code=204)
 
 
@@ -121,10 +136,11 @@ async def put_item(request: ApiRequest) -> Response:
 )
 async def get_item(request: ApiRequest) -> Response:
     """Load an item."""
-    query, store = request.query_params, _store(request)
+    query = request.query_params
     given = {"namespace": query.get("namespace", "").split("."), "key": query.get("key")}
     asked = read(LangGraphItemPlaceBody, given)
-    item = await store.aget(_namespace(asked.namespace), asked.key)
+    store, labels = await _store(request, "get", asked.namespace, key=asked.key)
+    item = await store.aget(labels, asked.key)
     return JSONResponse(item and item.dict())
 
 
@@ -138,7 +154,8 @@ async def get_item(request: ApiRequest) -> Response:
 async def delete_item(request: ApiRequest) -> Response:
     """Delete an item."""
     asked = await _read(request, LangGraphItemPlaceBody)
-    await _store(request).adelete(_namespace(asked.namespace), asked.key)
+    store, labels = await _store(request, "delete", asked.namespace, key=asked.key)
+    await store.adelete(labels, asked.key)
     return Response(status_code=204)
 
 
@@ -152,13 +169,14 @@ async def delete_item(request: ApiRequest) -> Response:
 async def search_items(request: ApiRequest) -> Response:
     """List items; with `query`, the most similar first, where the store has an index."""
     asked = await _read(request, LangGraphItemSearchBody)
-    found = await _store(request).asearch(
-        _namespace(asked.namespace_prefix or ()),
-        query=asked.query,
-        filter=asked.filter,
-        limit=asked.limit or LISTED,
-        offset=asked.offset or 0,
-    )
+    wanted = {
+        "query": asked.query,
+        "filter": asked.filter,
+        "limit": asked.limit or LISTED,
+        "offset": asked.offset or 0,
+    }
+    store, labels = await _store(request, "search", asked.namespace_prefix or (), **wanted)
+    found = await store.asearch(labels, **wanted)
     return JSONResponse({"items": [item.dict() for item in found]})
 
 
@@ -172,13 +190,14 @@ async def search_items(request: ApiRequest) -> Response:
 async def list_namespaces(request: ApiRequest) -> Response:
     """List the namespaces of items."""
     asked = await _read(request, LangGraphNamespaceSearchBody)
-    found = await _store(request).alist_namespaces(
-        prefix=_namespace(asked.prefix or ()) or None,
-        suffix=_namespace(asked.suffix or ()) or None,
-        max_depth=asked.max_depth,
-        limit=asked.limit or NAMESPACES,
-        offset=asked.offset or 0,
-    )
+    wanted = {
+        "suffix": _namespace(asked.suffix or ()) or None,
+        "max_depth": asked.max_depth,
+        "limit": asked.limit or NAMESPACES,
+        "offset": asked.offset or 0,
+    }
+    store, labels = await _store(request, "list_namespaces", asked.prefix or (), **wanted)
+    found = await store.alist_namespaces(prefix=labels or None, **wanted)
     return JSONResponse({"namespaces": [[*labels] for labels in found]})
 
 
@@ -188,18 +207,30 @@ async def _read(request: ApiRequest, model: Any) -> Any:
     return asked
 
 
-def _store(request: ApiRequest) -> Any:
-    """LangGraph's store of the graphs. Raises Problem if clients reach none."""
-    graphs = request.state["graphs"]
+async def _store(
+    request: ApiRequest, action: str, labels: Sequence[str], **asked: Any
+) -> tuple[Any, tuple[str, ...]]:
+    """LangGraph's store of the graphs, and the namespace, as rules have changed it. Raises Problem
+    if clients reach none, Refusal, GuardFailed."""
+    graphs, hooks = request.state["graphs"], request.state["hooks"]
     store = graphs.by_name[graphs.default].attached.graph.store
-    if store is None or request.state["knows_callers"]:
-        raise Problem(
-            404,
-            "no_store",
-            "Clients reach no store here: the built-in graph has none, and where callers are told "
-            "apart an item belongs to nobody.",
-        )
-    return store
+    if store is None or (request.state["knows_callers"] and not hooks.has_rules("store")):
+        raise Problem(404, "no_store", NO_STORE)
+    value = {"namespace": _namespace(labels), **asked}
+    filter = await hooks.filter(principal(request), "store", action, value)
+    if not filter.is_empty:
+        logger.error("rules filter items by metadata, and items have none: change the namespace")
+        raise GuardFailed
+    return store, _ruled(value["namespace"])
+
+
+def _ruled(labels: Any) -> tuple[str, ...]:
+    """Check a namespace that rules have changed. Raises GuardFailed."""
+    try:
+        return _namespace(read(LangGraphPrefix, {"prefix": [*(labels or ())]}).prefix)
+    except (InvalidRequest, TypeError):
+        logger.error("rules give a namespace that no item can have")
+        raise GuardFailed from None
 
 
 def _namespace(labels: Sequence[str]) -> tuple[str, ...]:

@@ -34,6 +34,7 @@ from turnstream.server.http import chat, operations
 from turnstream.server.http.operations import Answer, Operation, Parameter, component, says
 from turnstream.server.http.problems import Problem, unknown_thread
 from turnstream.server.http.state import ApiRequest, owner, principal, thread_key
+from turnstream.server.runs.thread_version import UnknownThread
 from turnstream.server.storage.interfaces import ThreadEntry, ThreadRunState
 from turnstream.server.storage.thread_metadata import (
     MAX_METADATA_CHARS,
@@ -198,20 +199,29 @@ async def create_thread(request: ApiRequest) -> Response:
     """
     asked, headers = await read_body(request, LangGraphNewThreadBody)
     id = asked.thread_id or new_thread_id()
-    given = asked.metadata or {}
+    given: Metadata = asked.metadata or {}
     named = read(GraphMetadata, given, None, "metadata").graph_id
     graph = None if named is None else graph_named(request, named)
     entry = await request.state["store"].get(ThreadKey(owner(request), id))
+    check_size(given)
+    raises = "do_nothing" if asked.if_exists == "do_nothing" else "raise"
+    try:
+        given = await request.state["runs"].reach.create(principal(request), id, given, raises)
+    except UnknownThread:
+        raise _exists(id) from None
     if entry is None:
-        check_size(given)
         entry = await request.state["runs"].create(principal(request), id, graph)
         kept = await _merge(request, id, given) if given else {}
         made = {**_thread(request, entry, kept), "interrupts": {}, "values": None}
         return JSONResponse(made, headers=headers)
     if asked.if_exists != "do_nothing":
-        raise Problem(409, "thread_exists", f"There is a thread {id!r} already.")
+        raise _exists(id)
     kept = await _kept(request, id)
     return JSONResponse({**_thread(request, entry, kept), "interrupts": {}}, headers=headers)
+
+
+def _exists(id: str) -> Problem:
+    return Problem(409, "thread_exists", f"There is a thread {id!r} already.")
 
 
 @Operation(
@@ -231,7 +241,9 @@ async def update_thread(request: ApiRequest) -> Response:
     """Change the metadata of a thread: what it does not name stays."""
     key = thread_key(request)
     asked, headers = await read_body(request, LangGraphThreadChangesBody)
-    await _merge(request, key.thread_id, asked.metadata or {})
+    given, reach = asked.metadata or {}, request.state["runs"].reach
+    changes = await reach.check(principal(request), key, "update", metadata=given)
+    await _merge(request, key.thread_id, changes)
     entry = await request.state["store"].get(key)
     if entry is None:
         raise unknown_thread(key)
@@ -344,8 +356,10 @@ async def _matching(request: ApiRequest, asked: LangGraphCountBody, most: int) -
     if len(graph) > 1 or None in graph:
         return []
     found, cursor, loads = list[ThreadEntry](), None, MAX_LOADED
+    reach = request.state["runs"].reach
+    filter = await reach.search(principal(request), given)
     for _ in range(MAX_SEARCHED // PAGE_SIZE):
-        page = await store.page(owner(request), PAGE_SIZE, cursor)
+        page = await reach.page(owner(request), filter, PAGE_SIZE, cursor)
         matching = [
             entry
             for entry in page.entries
@@ -397,10 +411,14 @@ async def get_thread(request: ApiRequest) -> Response:
 )
 async def copy_thread(request: ApiRequest) -> Response:
     """Copy a thread, with its states and metadata."""
-    runs, source = request.state["runs"], thread_key(request)
-    entry = await runs.copy(principal(request), source, new_thread_id())
+    runs, source, id = request.state["runs"], thread_key(request), new_thread_id()
+    given = await _kept(request, source.thread_id)
+    made = await runs.reach.create(principal(request), id, given, "raise")
+    entry = await runs.copy(principal(request), source, id)
     if entry is None:
         raise unknown_thread(source)
+    if made != given:
+        await _merge(request, id, made)
     kept = await _kept(request, entry.id)
     return JSONResponse({**_thread(request, entry, kept), "interrupts": {}})
 
@@ -423,13 +441,15 @@ async def prune_threads(request: ApiRequest) -> Response:
             "unsupported_option",
             "strategy is 'keep_latest': the states of a thread go with it. Send 'delete'.",
         )
-    count = 0
+    reach, found = request.state["runs"].reach, list[ThreadKey]()
     for id in dict.fromkeys(asked.thread_ids):
         key = ThreadKey(owner(request), id)
-        if await request.state["store"].get(key) is not None:
-            await request.state["runs"].delete(key, at_once=True)
-            count += 1
-    return JSONResponse({"pruned_count": count}, headers=headers)
+        is_there = await request.state["store"].get(key) is not None
+        if is_there and await reach.has(principal(request), key, "delete"):
+            found.append(key)
+    for key in found:
+        await request.state["runs"].delete(key, at_once=True)
+    return JSONResponse({"pruned_count": len(found)}, headers=headers)
 
 
 @Operation("langgraphDeleteThread", {204: Answer("There is no such thread, or no more.")}, STORAGE)

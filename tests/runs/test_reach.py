@@ -1,0 +1,115 @@
+"""Rules of an extension on the threads that a caller reaches, beside their ownership."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.backend import THREAD, backend, message
+from tests.support.scripted_model import ScriptedModel, finish, text
+from turnstream.server.callers.principal import Principal
+from turnstream.server.callers.reach import EVERYTHING, MetadataFilter, Resource
+from turnstream.server.extensions.base import EXTENSION_API, Extension, Refusal
+from turnstream.server.runs.hooks import GuardFailed
+from turnstream.server.runs.thread_version import UnknownThread
+from turnstream.server.turns.header import ThreadKey
+
+ANN = Principal("ann", ("user",), "Ann", "key")
+KEY = ThreadKey("ann", THREAD)
+
+
+class Ruling(Extension):
+    """Gives new threads the team `blue`, and lets the team of `sees` alone see threads."""
+
+    name, api = "ruling", EXTENSION_API
+    has_rules_on: tuple[Resource, ...] = ("threads",)
+
+    def __init__(self) -> None:
+        self.sees = "blue"
+        self.given: Any = {"team": "blue"}
+        self.asked = list[str]()
+
+    async def filter(
+        self, principal: Principal, resource: Resource, action: str, value: dict[str, Any]
+    ) -> MetadataFilter:
+        assert (principal, resource) == (ANN, "threads")
+        self.asked.append(action)
+        if action == "create":
+            value["metadata"] = self.given
+            return EVERYTHING
+        return MetadataFilter({"team": self.sees})
+
+
+def saying(*answers: str) -> ScriptedModel:
+    return ScriptedModel.of(*([text(one), finish()] for one in answers))
+
+
+async def test_a_run_begins_a_thread_with_the_metadata_that_a_rule_gives(tmp_path: Path) -> None:
+    rules = Ruling()
+    async with backend(tmp_path / "t.db", saying("A", "B"), extensions=[rules]) as inside:
+        start = inside.runs.start_or_queue
+        await start(ANN, message("Hi", thread_id=THREAD), "native")
+        assert await inside.store.metadata("ann", [THREAD]) == {THREAD: {"team": "blue"}}
+        assert rules.asked == ["create_run", "create"]
+        await inside.runs.stop(KEY)
+        rules.sees = "red"
+        with pytest.raises(UnknownThread):
+            await start(ANN, message("Again", thread_id=THREAD), "native")
+        everything = await inside.runs.reach.search(ANN)
+        assert not (await inside.runs.reach.page("ann", everything, 10)).entries
+
+
+async def test_a_page_has_as_many_matching_threads_as_it_has_room_for(tmp_path: Path) -> None:
+    async with backend(tmp_path / "t.db", saying(), extensions=[Ruling()]) as inside:
+        ids = [f"t{number}" for number in range(9)]
+        for number, id in enumerate(ids):
+            await inside.store.create(ThreadKey("ann", id))
+            team = "blue" if number % 3 == 0 else "red"
+            await inside.store.merge_metadata(ThreadKey("ann", id), {"team": team})
+        reach, seen, cursor = inside.runs.reach, list[list[str]](), None
+        filter = await reach.search(ANN)
+        while True:
+            page = await reach.page("ann", filter, 2, cursor)
+            seen.append([entry.id for entry in page.entries])
+            cursor = page.cursor
+            if cursor is None:
+                break
+        assert seen == [["t6", "t3"], ["t0"]]
+
+
+async def test_a_thread_whose_request_is_not_kept_keeps_no_metadata(tmp_path: Path) -> None:
+    async with backend(tmp_path / "t.db", saying(), extensions=[Ruling()]) as inside:
+        claim = await inside.store.claim(KEY, "r1")
+        await inside.store.begin_run(KEY, "r1", "Hi", metadata={"team": "blue"})
+        await inside.store.refuse_run(KEY, "r1", getattr(claim, "thread", None))
+        assert not await inside.store.metadata("ann", [THREAD])
+
+
+@pytest.mark.parametrize(
+    "given", [["a list"], {"when": object()}, {"text": "x" * 17_000}, {"a": "\ud800"}]
+)
+async def test_metadata_that_no_thread_can_have_refuses_the_request(
+    given: Any, tmp_path: Path
+) -> None:
+    rules = Ruling()
+    rules.given = given
+    async with backend(tmp_path / "t.db", saying(), extensions=[rules]) as inside:
+        with pytest.raises(GuardFailed):
+            await inside.runs.start_or_queue(ANN, message("Hi", thread_id=THREAD), "native")
+        assert await inside.store.get(KEY) is None
+
+
+async def test_a_rule_that_fails_refuses_and_one_that_refuses_says_why(tmp_path: Path) -> None:
+    class Failing(Ruling):
+        async def filter(self, *_given: Any) -> MetadataFilter:
+            raise self.error
+
+        error: Exception = KeyError("owner")
+
+    rules = Failing()
+    async with backend(tmp_path / "t.db", saying(), extensions=[rules]) as inside:
+        with pytest.raises(GuardFailed):
+            await inside.runs.reach.check(ANN, KEY, "read")
+        rules.error = Refusal("no_team", "Join a team.")
+        with pytest.raises(Refusal, match=r"Join a team\."):
+            await inside.runs.reach.check(ANN, KEY, "read")
