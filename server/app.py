@@ -57,7 +57,7 @@ from turnstream.server.runs.served_models import ServedModels
 from turnstream.server.runs.start import RunLimits, RunSettings
 from turnstream.server.settings import Settings
 from turnstream.server.storage.memory_logs import MemoryLogs
-from turnstream.server.storage.opened import Storage, StorageEngine, StorageOptions
+from turnstream.server.storage.opened import Storage, StorageEngine
 from turnstream.server.tool_sources import check_drawn, open_tools
 from turnstream.server.upkeep import upkeep
 from turnstream.tools.builtin import CATALOGUE
@@ -126,7 +126,7 @@ def create_app(
         project=project,
         formats=formats.behind([format for each in on for format in each.formats()]),
         extensions=on,
-        engine=engine_of(extensions, settings.database),
+        engine=engine_of(extensions, settings),
         hooks=RunHooks(on),
         components=further_components(settings.components),
         is_development=is_development,
@@ -139,7 +139,7 @@ def create_app(
                 await opened.enter_async_context(project_app.lifespan())
             resources = await _opened(opened, made, catalogue, model)
             workers = resources.storage.workers
-            with worker_named(workers.leases.worker if workers else None):
+            with worker_named(workers.worker if workers else None):
                 async with _serving(made, resources) as state:
                     yield state
 
@@ -214,14 +214,7 @@ async def _opened(
 ) -> _Resources:
     """Open the resources of a server; `opened` closes them."""
     settings, enter = made.settings, opened.enter_async_context
-    options = StorageOptions(
-        settings.busy_seconds,
-        settings.database_connections,
-        settings.lease_seconds,
-        settings.redis_url,
-        settings.max_retained_bytes,
-    )
-    storage = await enter(made.engine.open(settings.database, options))
+    storage = await enter(made.engine.open(settings.database, settings.busy_seconds))
     models: Mapping[str, BaseChatModel] = (
         {settings.model_name: model} if model else await enter(open_models(settings))
     )

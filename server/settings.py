@@ -12,6 +12,7 @@ from pydantic import (
     Field,
     NonNegativeFloat,
     NonNegativeInt,
+    PlainValidator,
     PositiveFloat,
     PositiveInt,
     model_validator,
@@ -27,7 +28,7 @@ from turnstream.server.logs.formats import LogFormat
 from turnstream.server.model_settings import ModelSettings
 from turnstream.server.project import with_project
 from turnstream.server.runs.graph_user import RESERVED
-from turnstream.server.storage_settings import StorageSettings
+from turnstream.server.storage.location import Location, location
 from turnstream.server.system_prompt import DEFAULT_SYSTEM_PROMPT, read_prompt
 
 PREFIX = re.compile(r"(/[A-Za-z0-9._~-]+)+")
@@ -37,7 +38,7 @@ OFF = "off"
 """The method of TURNSTREAM_AUTH by which nobody is recognised."""
 
 
-class Settings(ModelSettings, StorageSettings):
+class Settings(ModelSettings):
     """Serve a LangGraph graph to browsers.
 
     Each option is also an environment variable: --max-steps is TURNSTREAM_MAX_STEPS.
@@ -57,6 +58,14 @@ class Settings(ModelSettings, StorageSettings):
 
     host: str = Field("127.0.0.1", description="address to listen on")
     port: int = Field(8000, ge=0, le=65535, description="port to listen on; 0: a free one")
+    database: Annotated[Location, PlainValidator(location)] = Field(
+        Path("turnstream.db"),
+        description="SQLite file of all threads; or postgresql://USER@HOST/NAME, for several "
+        "workers",
+    )
+    busy_seconds: PositiveFloat = Field(
+        5.0, description="seconds that a write waits while another program has the database locked"
+    )
     graph: str = Field(
         BUILT_IN,
         min_length=1,

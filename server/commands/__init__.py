@@ -41,7 +41,7 @@ async def _carry_out(arguments: Sequence[str]) -> None:
     there_are = declared(named())
     options = _parser(there_are).parse_args(arguments)
     settings = of_environment(settings_with(there_are))
-    engine = engine_of(there_are, settings.database)
+    engine = engine_of(there_are, settings)
     if options.alone:
         await options.alone(settings, engine, options)
         return

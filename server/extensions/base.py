@@ -25,7 +25,6 @@ from starlette.routing import Route
 from turnstream.server.callers.principal import Principal
 from turnstream.server.callers.reach import MetadataFilter, Resource
 from turnstream.server.callers.rights import Rights
-from turnstream.server.storage.location import Location
 from turnstream.server.storage.search import Search
 from turnstream.server.storage.write_meter import WriteMeter
 from turnstream.server.turns.audit_records import AuditRecord
@@ -396,8 +395,8 @@ class Extension:
         raise NotImplementedError
 
     @classmethod
-    def engine(cls, location: Location) -> Any:  # noqa: ARG003
-        """Return what opens the database that the setting names, also for a command: see
+    def engine(cls, settings: Any) -> Any:  # noqa: ARG003
+        """Return what opens the database that the settings name, also for a command: see
         `turnstream.server.storage.opened.StorageEngine`. None: the extension does not."""
         return None
 

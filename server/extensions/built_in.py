@@ -11,7 +11,7 @@ from turnstream.server.extensions.traces import TracesExtension, TracesSettings
 from turnstream.server.extensions.undo import UndoExtension, UndoSettings
 from turnstream.server.extensions.users import UserSettings, UsersExtension
 from turnstream.server.extensions.versions import VersionsExtension, VersionsSettings
-from turnstream.server.extensions.workers import WorkersExtension
+from turnstream.server.extensions.workers import WorkerSettings, WorkersExtension
 from turnstream.server.settings import Settings
 
 BUILT_IN = (
@@ -41,6 +41,7 @@ class ServerSettings(
     UndoSettings,
     UserSettings,
     VersionsSettings,
+    WorkerSettings,
 ):
     """Serve a LangGraph graph to browsers.
 

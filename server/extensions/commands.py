@@ -23,7 +23,7 @@ from turnstream.server.logs.messages import escape
 from turnstream.server.settings import Settings
 from turnstream.server.settings_faults import faults
 from turnstream.server.storage.interfaces import StorageError, StorageUnavailable
-from turnstream.server.storage.opened import ServerStore, StorageEngine, StorageOptions
+from turnstream.server.storage.opened import ServerStore, StorageEngine
 
 DAY_SECONDS = 86_400
 
@@ -96,7 +96,7 @@ async def open_database(
     database = settings.database
     if isinstance(database, Path) and not database.exists() and not makes:
         raise CommandError(f"there is no database {str(database)!r}: set TURNSTREAM_DATABASE")
-    async with engine.open_store(database, StorageOptions(settings.busy_seconds)) as store:
+    async with engine.open_store(database, settings.busy_seconds) as store:
         yield store
 
 

@@ -16,7 +16,6 @@ from turnstream.server.extensions.built_in import BUILT_IN, ServerSettings
 from turnstream.server.extensions.recording import the_one
 from turnstream.server.settings import OFF, Settings
 from turnstream.server.storage.extension_tables import ExtensionTables
-from turnstream.server.storage.location import Location
 from turnstream.server.storage.opened import Files, StorageEngine
 from turnstream.server.storage.search import Search
 from turnstream.server.storage.tables import metadata
@@ -143,12 +142,12 @@ def search_of(extensions: Sequence[Extension]) -> Callable[[str], Search] | None
     return searching.search if searching else None
 
 
-def engine_of(extensions: Iterable[ExtensionType], location: Location) -> StorageEngine:
-    """Return what opens the database that the setting names: an extension's, also one of ours that
+def engine_of(extensions: Iterable[ExtensionType], settings: Settings) -> StorageEngine:
+    """Return what opens the database that the settings name: an extension's, also one of ours that
     is left out of these, or that of files."""
     there_are: Sequence[ExtensionType] = (*extensions, *BUILT_IN)
     engines: list[StorageEngine] = [
-        engine for each in there_are if (engine := each.engine(location))
+        engine for each in there_are if (engine := each.engine(settings))
     ]
     return engines[0] if engines else Files()
 

@@ -1,5 +1,6 @@
 """The interface to other workers that runs use; the extension `workers` implements it."""
 
+from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
 from turnstream.graphs.stored import Ended
@@ -9,8 +10,6 @@ from turnstream.server.turns.header import ThreadKey
 
 class OtherWorkers(Protocol):
     """Runs and deletions of other workers. Each method may raise StorageUnavailable."""
-
-    lease_seconds: float
 
     async def check(self) -> None:
         """Raises StorageUnavailable if no run can be streamed now."""
@@ -43,8 +42,8 @@ class OtherWorkers(Protocol):
     async def hand_over(self, run_id: str) -> None:
         """Leave the log of a run of this process to whoever takes its claim over."""
 
-    async def sweep(self) -> None:
-        """End what workers that are gone have left. Raises StorageUnavailable."""
+    def sweeping(self) -> AbstractAsyncContextManager[None]:
+        """End what workers that are gone have left, beside the server."""
 
     async def close(self) -> None:
         """End what has been taken over, and take over nothing more."""

@@ -86,7 +86,7 @@ class Runs:
         """None: this process has the database to itself."""
         if workers:
             classifier = equipment.classifier
-            self.others = workers.join(workers, self._claims, forgetting, classifier, settings)
+            self.others = workers.join(self._claims, forgetting, classifier, settings)
         self.reader = RunReader(graphs, store, logs, self._hooks.versions)
         self.reach = ThreadReach(store, graphs, hooks)
         self._busy = BusyThreads(self._claims, self.reader, store, self.others)

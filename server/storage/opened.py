@@ -20,7 +20,6 @@ from turnstream.server.storage.deletions import DeletionStore
 from turnstream.server.storage.extension_tables import ExtensionTables
 from turnstream.server.storage.interfaces import StorageError
 from turnstream.server.storage.location import Location
-from turnstream.server.storage.memory_logs import DEFAULT_MAX_BYTES
 from turnstream.server.storage.retention import RetentionStore
 from turnstream.server.storage.sql_store import SqlTransactions, Titled
 from turnstream.server.storage.store import open_store
@@ -64,29 +63,15 @@ class Storage:
     """Open the storage in which all workers count what callers use up. None: they share none."""
 
 
-@dataclass(frozen=True, slots=True)
-class StorageOptions:
-    busy_seconds: float = 5.0
-    """Seconds that a write waits for others."""
-    connections: int = 10
-    """Connections of one worker to a Postgres database, beside those for its leases."""
-    lease_seconds: float = 30.0
-    redis_url: str | None = None
-    """None: a Postgres database is opened for this process alone."""
-    max_log_bytes: int = DEFAULT_MAX_BYTES
-    """Bytes of the logs that are held in this process."""
-
-
 class StorageEngine(Protocol):
     """Opens the databases of one kind. What it does not open raises StorageError."""
 
-    def open(
-        self, location: Location, options: StorageOptions
-    ) -> AbstractAsyncContextManager[Storage]:
-        """Open a database, which is made or migrated if need be. Raises StorageError."""
+    def open(self, location: Location, busy_seconds: float) -> AbstractAsyncContextManager[Storage]:
+        """Open a database, which is made or migrated if need be. A write waits `busy_seconds` for
+        others. Raises StorageError."""
 
     def open_store(
-        self, location: Location, options: StorageOptions
+        self, location: Location, busy_seconds: float
     ) -> AbstractAsyncContextManager[ServerStore]:
         """Open the store for a command, beside servers that may run. Raises StorageError."""
 
@@ -99,8 +84,8 @@ class Files(StorageEngine):
     """SQLite files, each for one process alone."""
 
     @asynccontextmanager
-    async def open(self, location: Location, options: StorageOptions) -> AsyncIterator[Storage]:
-        path, busy_ms = _file(location), round(options.busy_seconds * 1000)
+    async def open(self, location: Location, busy_seconds: float) -> AsyncIterator[Storage]:
+        path, busy_ms = _file(location), round(busy_seconds * 1000)
         async with (
             open_checkpointer(path, busy_ms) as checkpointer,
             open_store(path, busy_ms, checkpointer.file.require) as store,
@@ -117,9 +102,9 @@ class Files(StorageEngine):
 
     @asynccontextmanager
     async def open_store(
-        self, location: Location, options: StorageOptions
+        self, location: Location, busy_seconds: float
     ) -> AsyncIterator[ServerStore]:
-        async with open_store(_file(location), round(options.busy_seconds * 1000)) as store:
+        async with open_store(_file(location), round(busy_seconds * 1000)) as store:
             yield store
 
     async def migrate(self, location: Location, *, checks: bool = False) -> bool:

@@ -15,6 +15,7 @@ from sqlalchemy.exc import ProgrammingError
 from tests.support.contracts.threads import KEY, OTHERS, SECOND, THREAD, begin
 from tests.support.postgres_workers import let_lapse, put, query, saved, stop_noted, workers
 from tests.support.waiting import WAIT_SECONDS, eventually
+from turnstream.server.extensions.workers.leases import Holder
 from turnstream.server.extensions.workers.postgres.opened import PostgresStorage
 from turnstream.server.storage.interfaces import (
     Granted,
@@ -25,7 +26,6 @@ from turnstream.server.storage.interfaces import (
     StorageUnavailable,
 )
 from turnstream.server.storage.location import PostgresUrl
-from turnstream.server.storage.workers import Holder
 from turnstream.server.turns.header import ThreadKey
 from turnstream.server.turns.requests import IdempotencyKey
 

@@ -2,15 +2,20 @@
 
 from contextlib import AbstractAsyncContextManager
 
-from turnstream.server.extensions.built_in import BUILT_IN
-from turnstream.server.extensions.loading import engine_of
-from turnstream.server.storage.location import Location
-from turnstream.server.storage.opened import ServerStore, Storage, StorageOptions
+from turnstream.server.extensions.workers.engine import Postgres
+from turnstream.server.storage.location import Location, PostgresUrl
+from turnstream.server.storage.opened import Files, ServerStore, Storage, StorageEngine
+
+BUSY_SECONDS = 5.0
 
 
 def open_storage(location: Location) -> AbstractAsyncContextManager[Storage]:
-    return engine_of(BUILT_IN, location).open(location, StorageOptions())
+    return _engine(location).open(location, BUSY_SECONDS)
 
 
 def open_command_store(location: Location) -> AbstractAsyncContextManager[ServerStore]:
-    return engine_of(BUILT_IN, location).open_store(location, StorageOptions())
+    return _engine(location).open_store(location, BUSY_SECONDS)
+
+
+def _engine(location: Location) -> StorageEngine:
+    return Postgres() if isinstance(location, PostgresUrl) else Files()

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from copy import copy
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,8 @@ from turnstream.graphs.result_view import own_result
 from turnstream.graphs.rights import UNENFORCED
 from turnstream.graphs.stored import Ended
 from turnstream.server.extensions.undo import UndoExtension, UndoSettings
-from turnstream.server.extensions.workers.other_workers import join
+from turnstream.server.extensions.workers.leases import Holder
+from turnstream.server.extensions.workers.other_workers import OtherWorkers, Shared, join
 from turnstream.server.extensions.workers.redis.opening import open_redis
 from turnstream.server.runs.checkpoints import Checkpoints
 from turnstream.server.runs.equipment import Equipment
@@ -40,7 +42,7 @@ from turnstream.server.storage.checkpointer import (
 from turnstream.server.storage.interfaces import ClaimResult, Granted, Held, LeaseLost, LostRun
 from turnstream.server.storage.queued_requests import QueuedRequest
 from turnstream.server.storage.store import SqliteStore, open_store
-from turnstream.server.storage.workers import Holder, Workers
+from turnstream.server.storage.workers import Workers
 from turnstream.server.turns.header import ThreadKey
 from turnstream.tools.builtin import CATALOGUE
 from turnstream.tools.catalogue import Catalogue
@@ -235,7 +237,7 @@ class Worker(Backend):
         self.leases.table.lapse(self.id)
 
     async def sweep(self) -> None:
-        assert self.runs.others
+        assert isinstance(self.runs.others, OtherWorkers)
         await self.runs.others.sweep()
 
 
@@ -268,8 +270,8 @@ async def several_workers(
             assert isinstance(saver, FencedCheckpointer)
             saver.fences = own
             leases = TableLeases(name, table)
-            workers = Workers(leases, shares.inbox, shares.logs, LEASE_SECONDS, join)
-            worker = assembled(saver, own, model, workers, catalogue, undo_seconds)
+            shared = Shared(leases, shares.inbox, shares.logs, LEASE_SECONDS)
+            worker = assembled(saver, own, model, shared, catalogue, undo_seconds)
             stack.push_async_callback(worker.runs.close)
             made.append(worker)
         yield made
@@ -279,7 +281,7 @@ def assembled(
     saver: FencedCheckpointer,
     store: LeasedStore,
     model: BaseChatModel,
-    workers: Workers,
+    shared: Shared,
     catalogue: Catalogue,
     undo_seconds: float,
 ) -> Worker:
@@ -297,11 +299,11 @@ def assembled(
     runs = Runs(
         Equipment(graphs, models, classifier, CurrentCatalogue(catalogue)),
         store,
-        workers.logs,
+        shared.logs,
         RunSettings(RunLimits(60, 0), retention_seconds=60),
         hooks=RunHooks([UndoExtension(UndoSettings(undo_seconds=undo_seconds))]),
-        workers=workers,
+        workers=Workers(shared.leases.worker, shared.logs, partial(join, shared)),
     )
-    reader = RunReader(graphs, store, workers.logs)
-    assert isinstance(workers.leases, TableLeases)
-    return Worker(checkpoints, runs, reader, catalogue, store, workers.leases)
+    reader = RunReader(graphs, store, shared.logs)
+    assert isinstance(shared.leases, TableLeases)
+    return Worker(checkpoints, runs, reader, catalogue, store, shared.leases)

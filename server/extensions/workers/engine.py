@@ -2,29 +2,41 @@
 
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, nullcontext
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
+from turnstream.server.extensions.workers.leases import Leases
 from turnstream.server.storage.interfaces import StorageError
 from turnstream.server.storage.location import Location, PostgresUrl
-from turnstream.server.storage.opened import ServerStore, Storage, StorageEngine, StorageOptions
-from turnstream.server.storage.workers import Leases, Workers
+from turnstream.server.storage.memory_logs import DEFAULT_MAX_BYTES
+from turnstream.server.storage.opened import ServerStore, Storage, StorageEngine
+from turnstream.server.storage.workers import Workers
 
 if TYPE_CHECKING:
     from limits.aio.storage import Storage as Counters
 
 
+@dataclass(frozen=True, slots=True)
 class Postgres(StorageEngine):
+    """`redis_url` None: a database is opened for this process alone."""
+
+    connections: int = 10
+    lease_seconds: float = 30.0
+    redis_url: str | None = None
+    max_log_bytes: int = DEFAULT_MAX_BYTES
+    """Bytes of the logs that are held in this process."""
+
     @asynccontextmanager
-    async def open(self, location: Location, options: StorageOptions) -> AsyncIterator[Storage]:
+    async def open(self, location: Location, busy_seconds: float) -> AsyncIterator[Storage]:
         with _needs_the_extra():
             from turnstream.server.extensions.workers.postgres.opened import open_postgres
-        url, redis_url = _url(location), options.redis_url
         async with AsyncExitStack() as stack:
             opened = await stack.enter_async_context(
-                open_postgres(url, options.busy_seconds, options.connections, options.lease_seconds)
+                open_postgres(_url(location), busy_seconds, self.connections, self.lease_seconds)
             )
-            workers = await stack.enter_async_context(_sharing(opened.leases, options))
+            url = self.redis_url
+            workers = await stack.enter_async_context(self._sharing(opened.leases))
             yield Storage(
                 store=opened.store,
                 checkpointer=opened.checkpointer,
@@ -32,16 +44,16 @@ class Postgres(StorageEngine):
                 open_graph_store=lambda _index: opened.open_graph_store(),
                 usable=opened.usable,
                 workers=workers,
-                open_counters=partial(_counters, redis_url) if redis_url else nullcontext,
+                open_counters=partial(_counters, url) if url else nullcontext,
             )
 
     @asynccontextmanager
     async def open_store(
-        self, location: Location, options: StorageOptions
+        self, location: Location, busy_seconds: float
     ) -> AsyncIterator[ServerStore]:
         with _needs_the_extra():
             from turnstream.server.extensions.workers.postgres.opened import open_postgres_store
-        async with open_postgres_store(_url(location), options.busy_seconds) as store:
+        async with open_postgres_store(_url(location), busy_seconds) as store:
             yield store
 
     async def migrate(self, location: Location, *, checks: bool = False) -> bool:
@@ -49,19 +61,19 @@ class Postgres(StorageEngine):
             from turnstream.server.extensions.workers.postgres.opened import migrate
         return await migrate(_url(location), checks=checks)
 
-
-@asynccontextmanager
-async def _sharing(leases: Leases, options: StorageOptions) -> AsyncIterator[Workers | None]:
-    """Raises StorageError."""
-    if options.redis_url is None:
-        yield None
-        return
-    with _needs_the_extra():
-        from turnstream.server.extensions.workers.other_workers import join
-        from turnstream.server.extensions.workers.redis.opening import open_redis
-    most = options.max_log_bytes
-    async with open_redis(options.redis_url, leases.worker, max_bytes=most) as shares:
-        yield Workers(leases, shares.inbox, shares.logs, options.lease_seconds, join)
+    @asynccontextmanager
+    async def _sharing(self, leases: Leases) -> AsyncIterator[Workers | None]:
+        """Raises StorageError."""
+        if self.redis_url is None:
+            yield None
+            return
+        with _needs_the_extra():
+            from turnstream.server.extensions.workers.other_workers import Shared, join
+            from turnstream.server.extensions.workers.redis.opening import open_redis
+        most, worker = self.max_log_bytes, leases.worker
+        async with open_redis(self.redis_url, worker, max_bytes=most) as opened:
+            shared = Shared(leases, opened.inbox, opened.logs, self.lease_seconds)
+            yield Workers(worker, opened.logs, partial(join, shared))
 
 
 @asynccontextmanager

@@ -8,12 +8,14 @@ that its thread shows, as after a crash, and its log gets what is left to say.
 
 import asyncio
 import logging
-from collections.abc import Coroutine
-from contextlib import suppress
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
 from functools import partial
 
 from turnstream.graphs.classify import Classifier
 from turnstream.graphs.stored import Ended
+from turnstream.server.extensions.workers.leases import Holder, Inbox, Leases
 from turnstream.server.extensions.workers.lost_logs import LostLogs
 from turnstream.server.extensions.workers.lost_work import LostWork
 from turnstream.server.runs.claims import Claim, Claims
@@ -22,7 +24,7 @@ from turnstream.server.runs.recovery import LostRuns
 from turnstream.server.runs.retries import Retries
 from turnstream.server.runs.start import RunSettings
 from turnstream.server.storage.interfaces import LostRun, StorageUnavailable
-from turnstream.server.storage.workers import Holder, Workers
+from turnstream.server.storage.run_logs import SharedLogs
 from turnstream.server.turns.header import RunHeader, ThreadKey
 
 logger = logging.getLogger(__name__)
@@ -37,17 +39,27 @@ SETTLE_SECONDS = 4.0
 """Seconds that runs which were taken over may take at the end of the process."""
 
 
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """The parts that this worker shares with others."""
+
+    leases: Leases
+    inbox: Inbox
+    logs: SharedLogs
+    lease_seconds: float
+
+
 class OtherWorkers:
     def __init__(
         self,
-        workers: Workers,
+        shared: Shared,
         claims: Claims,
         work: LostWork,
         lost_logs: LostLogs,
         retries: Retries,
     ) -> None:
-        self._leases, self._inbox, self._logs = workers.leases, workers.inbox, workers.logs
-        self.lease_seconds = workers.lease_seconds
+        self._leases, self._inbox, self._logs = shared.leases, shared.inbox, shared.logs
+        self._lease_seconds = shared.lease_seconds
         self._claims = claims
         self._work = work
         self._lost_logs = lost_logs
@@ -174,6 +186,26 @@ class OtherWorkers:
         elif holder.lapsed:
             await self._settle(LostRun(key, run_id, header.graph))
 
+    @asynccontextmanager
+    async def sweeping(self) -> AsyncIterator[None]:
+        """Sweep beside the server, now and whenever a lease may be over."""
+        work = asyncio.create_task(self._sweep(), name="sweep")
+        try:
+            yield
+        finally:
+            work.cancel()
+            await asyncio.gather(work, return_exceptions=True)
+
+    async def _sweep(self) -> None:
+        while True:
+            try:
+                await self.sweep()
+            except StorageUnavailable as error:
+                logger.warning("claims of lost workers wait: %(error)s", {"error": error})
+            except Exception:
+                logger.exception("claims of lost workers wait")
+            await asyncio.sleep(self._lease_seconds)
+
     async def sweep(self) -> None:
         """End what workers that are gone have left. Raises StorageUnavailable."""
         lapsed = iter(await self._leases.lapsed(SWEEP_LIMIT))
@@ -219,7 +251,7 @@ class OtherWorkers:
 
 
 def join(
-    workers: Workers,
+    shared: Shared,
     claims: Claims,
     forgetting: Forgetting,
     classifier: Classifier,
@@ -227,9 +259,9 @@ def join(
 ) -> OtherWorkers:
     store, graphs, retries = forgetting.store, forgetting.graphs, forgetting.retries
     lost_runs = LostRuns(store, graphs, forgetting.hooks, settings.approval_seconds)
-    lost_logs = LostLogs(store, graphs, workers.logs, classifier, settings.retention_seconds)
+    lost_logs = LostLogs(store, graphs, shared.logs, classifier, settings.retention_seconds)
     work = LostWork(store, lost_runs, lost_logs, forgetting, retries)
-    return OtherWorkers(workers, claims, work, lost_logs, retries)
+    return OtherWorkers(shared, claims, work, lost_logs, retries)
 
 
 async def _logged(work: Coroutine[None, None, None]) -> None:

@@ -9,11 +9,11 @@ from contextlib import asynccontextmanager, suppress
 from sqlalchemy import Connection, text
 
 from turnstream.graphs.stored import Ended
+from turnstream.server.extensions.workers.leases import Holder
 from turnstream.server.extensions.workers.postgres.held_claims import HeldClaims
 from turnstream.server.extensions.workers.postgres.transactions import PostgresTransactions
 from turnstream.server.storage.claims import DELETION, RUN, Taking
 from turnstream.server.storage.interfaces import LostRun, StorageUnavailable
-from turnstream.server.storage.workers import Holder
 from turnstream.server.turns.header import ThreadKey
 
 RENEWALS = 3
