@@ -113,24 +113,9 @@ def create_app(
     component, PageError for the page's file, and ExtensionError; its lifespan these, StorageError
     and ModelSetupError.
     """
-    refused: dict[str, GraphError] = {}
-    loaded = load(settings.graph, refused)
-    project = project_file(settings.graph)
+    made = _make(settings, formats, extensions, is_development=is_development)
+    project, on = made.project, made.extensions
     project_app = _project_app(project, settings)
-    check_methods(extensions, settings)
-    on = in_order(switched_on(extensions, settings))
-    made = _Made(
-        settings=settings,
-        loaded=loaded,
-        refused=refused,
-        project=project,
-        formats=formats.behind([format for each in on for format in each.formats()]),
-        extensions=on,
-        engine=engine_of(extensions, settings),
-        hooks=RunHooks(on),
-        components=further_components(settings.components),
-        is_development=is_development,
-    )
 
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncIterator[AppState]:
@@ -160,6 +145,32 @@ def create_app(
     if is_development:
         app.add_middleware(DeveloperOnly)
     return app
+
+
+def _make(
+    settings: Settings,
+    formats: Formats,
+    extensions: Sequence[type[Extension]],
+    *,
+    is_development: bool,
+) -> "_Made":
+    """Make what needs nothing open."""
+    refused: dict[str, GraphError] = {}
+    loaded = load(settings.graph, refused)
+    check_methods(extensions, settings)
+    on = in_order(switched_on(extensions, settings))
+    return _Made(
+        settings=settings,
+        loaded=loaded,
+        refused=refused,
+        project=project_file(settings.graph),
+        formats=formats.behind([format for each in on for format in each.formats()]),
+        extensions=on,
+        engine=engine_of(extensions, settings),
+        hooks=RunHooks(on),
+        components=further_components(settings.components),
+        is_development=is_development,
+    )
 
 
 def _page(folder: Path, file: Path | None) -> Page:

@@ -79,6 +79,14 @@ class RunStarts:
         client_tools = brought_tools_of(request, graph, catalogue)
         return client_tools, narrowed(rights, request, thread, graph, catalogue)
 
+    def _decider(
+        self, run: NewRun, rights: Rights, by: Principal, stopped: Collection[str]
+    ) -> Decider:
+        decider = Decider(by, run.run_id, self.settings.approval_seconds, stopped=stopped)
+        if by.owner != run.key.owner:
+            return decider
+        return replace(decider, may_approve=rights.may_approve_own)
+
     async def make(
         self,
         run: NewRun,
@@ -98,35 +106,21 @@ class RunStarts:
         catalogue, settings = self.equipment.catalogue.current, self.settings
         graph = self.equipment.graphs.choose(request, run.thread)
         checkpoints = self.equipment.graphs.checkpoints(graph)
+        attached, is_built_in = checkpoints.attached, checkpoints.attached.is_built_in
         await check_version(request, run, checkpoints)
         client_tools, rights = self._checked(request, run.thread, rights, checkpoints)
-        request = with_app_context(request, checkpoints.attached)
+        request = with_app_context(request, attached)
         if stopped:
             # It is older than what those runs have left.
             request = replace(request, posted_state=None)
-        user = GraphUser.of(rights.principal)
-        decider = Decider(by, run.run_id, settings.approval_seconds, stopped=stopped)
-        if by.owner == run.key.owner:
-            decider = replace(decider, may_approve=rights.may_approve_own)
-        is_built_in = checkpoints.attached.is_built_in
-        enforced = rights if is_built_in else UNENFORCED
-        # A graph of somebody's own was built with the tools of its choice.
-        offered = catalogue if is_built_in else None
-        plan = await prepare(
-            run.key,
-            request,
-            checkpoints,
-            self.versions,
-            catalogue,
-            decider,
-            settings.max_thread_bytes,
-        )
-        client_tools, request, plan = with_client_tools(
-            client_tools, request, plan, checkpoints.attached
-        )
-        model = models.choose(request, checkpoints.attached, plan, rights)
+        decider = self._decider(run, rights, by, stopped)
+        most, versions = settings.max_thread_bytes, self.versions
+        plan = await prepare(run.key, request, checkpoints, versions, catalogue, decider, most)
+        client_tools, request, plan = with_client_tools(client_tools, request, plan, attached)
+        model = models.choose(request, attached, plan, rights)
         model_name = models.name_of(model) if is_built_in else None
         models.check_images(plan, model_name)
+        user = GraphUser.of(rights.principal)
         return RunStart(
             run_id=run.run_id,
             key=run.key,
@@ -139,19 +133,20 @@ class RunStarts:
                 rights,
                 user,
                 model,
-                offered,
+                # A graph of somebody's own was built with the tools of its choice.
+                catalogue if is_built_in else None,
                 block(request.app_context),
             ),
             rights=rights,
-            values=with_posted_state(request, plan, checkpoints.attached, settings.client_values),
+            values=with_posted_state(request, plan, attached, settings.client_values),
             options=request.options,
             classifier=replace(
                 self.equipment.classifier,
                 catalogue=catalogue,
                 client_tools=client_tools,
-                rights=enforced,
+                rights=rights if is_built_in else UNENFORCED,
                 user=user,
-                graph_tools=checkpoints.attached.ui_dispositions,
+                graph_tools=attached.ui_dispositions,
             ),
             limits=settings.limits,
             tells_causes=settings.tells_causes,
