@@ -21,7 +21,7 @@ from turnstream.server.runs.reader import RunReader
 from turnstream.server.runs.runs import Runs
 from turnstream.server.runs.served_graphs import ServedGraphs
 from turnstream.server.runs.served_models import ServedModels
-from turnstream.server.storage.deletions import DeletionStore
+from turnstream.server.storage.interfaces import ThreadStore
 from turnstream.server.storage.search import Search
 from turnstream.server.storage.unavailable import Database
 from turnstream.server.turns.header import ThreadKey
@@ -35,7 +35,7 @@ class AppState(TypedDict):
     graphs: ServedGraphs
     models: ServedModels
     client_values: tuple[str, ...]
-    store: DeletionStore
+    store: ThreadStore
     database: Database
     streams: EventStreams
     catalogue: CurrentCatalogue

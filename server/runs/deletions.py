@@ -15,8 +15,7 @@ from turnstream.server.runs.hooks import RunHooks
 from turnstream.server.runs.retries import Retries
 from turnstream.server.runs.served_graphs import ServedGraphs
 from turnstream.server.storage.also import Also
-from turnstream.server.storage.deletions import DeletionStore
-from turnstream.server.storage.interfaces import Granted, Held, LeaseLost, ThreadEntry
+from turnstream.server.storage.interfaces import Granted, Held, LeaseLost, ThreadEntry, ThreadStore
 from turnstream.server.storage.run_logs import RunLogs
 from turnstream.server.turns.header import ThreadKey
 
@@ -30,7 +29,7 @@ class Forgetting:
     again."""
 
     graphs: ServedGraphs
-    store: DeletionStore
+    store: ThreadStore
     logs: RunLogs
     retries: Retries
     hooks: RunHooks
@@ -81,7 +80,7 @@ class Deletions:
 
     def __init__(
         self,
-        store: DeletionStore,
+        store: ThreadStore,
         forgetting: Forgetting,
         end_run: Callable[[ThreadKey, str | None], Awaitable[None]],
     ) -> None:

@@ -6,8 +6,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 
-from turnstream.server.storage.deletions import DeletionStore
-from turnstream.server.storage.interfaces import StorageUnavailable
+from turnstream.server.storage.interfaces import StorageUnavailable, ThreadStore
 from turnstream.server.turns.header import ThreadKey
 
 LOOK_SECONDS = 60.0
@@ -24,7 +23,7 @@ class DueDeletions:
 
     def __init__(
         self,
-        store: DeletionStore,
+        store: ThreadStore,
         forget: Callable[[ThreadKey], Awaitable[bool]],
         hidden: asyncio.Event,
     ) -> None:
@@ -84,7 +83,7 @@ class DueDeletions:
 
 @asynccontextmanager
 async def open_due_deletions(
-    store: DeletionStore, forget: Callable[[ThreadKey], Awaitable[bool]], hidden: asyncio.Event
+    store: ThreadStore, forget: Callable[[ThreadKey], Awaitable[bool]], hidden: asyncio.Event
 ) -> AsyncIterator[None]:
     """Beside the server; a deletion that has begun is finished."""
     due = DueDeletions(store, forget, hidden)

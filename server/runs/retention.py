@@ -6,8 +6,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 
-from turnstream.server.storage.interfaces import StorageUnavailable
-from turnstream.server.storage.retention import IdleThread, RetentionStore
+from turnstream.server.storage.interfaces import IdleThread, StorageUnavailable, ThreadStore
 from turnstream.server.turns.header import ThreadKey
 
 DAY_SECONDS = 86_400
@@ -26,7 +25,7 @@ class Retention:
     `days` None: no thread is deleted for its age.
     """
 
-    def __init__(self, store: RetentionStore, delete_idle: DeleteIdle, days: float | None) -> None:
+    def __init__(self, store: ThreadStore, delete_idle: DeleteIdle, days: float | None) -> None:
         self._store = store
         self._delete_idle = delete_idle
         self._days = days
@@ -83,7 +82,7 @@ class Retention:
 
 @asynccontextmanager
 async def open_retention(
-    store: RetentionStore, delete_idle: DeleteIdle, days: float | None
+    store: ThreadStore, delete_idle: DeleteIdle, days: float | None
 ) -> AsyncIterator[None]:
     """Retention beside the server; a deletion that has begun is finished."""
     retention = Retention(store, delete_idle, days)

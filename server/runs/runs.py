@@ -34,13 +34,13 @@ from turnstream.server.runs.run_starts import RunStarts
 from turnstream.server.runs.shutdown import Shutdown
 from turnstream.server.runs.signals import STOPPED
 from turnstream.server.runs.start import RunSettings, RunStart
-from turnstream.server.storage.deletions import DeletionStore
 from turnstream.server.storage.interfaces import (
     Held,
     Hidden,
     LeaseLost,
     Repeated,
     ThreadEntry,
+    ThreadStore,
 )
 from turnstream.server.storage.run_logs import RunLogs
 from turnstream.server.storage.workers import Workers
@@ -64,7 +64,7 @@ class Runs:
     def __init__(
         self,
         equipment: Equipment,
-        store: DeletionStore,
+        store: ThreadStore,
         logs: RunLogs,
         settings: RunSettings,
         hooks: RunHooks,

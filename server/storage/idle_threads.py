@@ -7,8 +7,7 @@ from typing import Any
 from sqlalchemy import Connection, exists, or_, select, tuple_
 
 from turnstream.server.storage.claims import UNLEASED, Taking, claim_to_expire, release
-from turnstream.server.storage.interfaces import ClaimResult, Granted, Held
-from turnstream.server.storage.retention import IdleThread
+from turnstream.server.storage.interfaces import ClaimResult, Granted, Held, IdleThread
 from turnstream.server.storage.tables import approvals, queued_requests, threads
 from turnstream.server.turns.header import ThreadKey
 

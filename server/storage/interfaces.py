@@ -143,6 +143,13 @@ class Hidden:
     """The thread is deleted, and not forgotten yet: nobody has claimed it."""
 
 
+@dataclass(frozen=True, slots=True)
+class IdleThread:
+    key: ThreadKey
+    updated_at: str
+    """As in its entry."""
+
+
 ClaimResult = Granted | Held | Repeated | Hidden
 
 
@@ -158,7 +165,9 @@ class ThreadStore(
     """The list of threads, the claims on them, and what else is not a checkpoint.
 
     Every method is one transaction, and raises StorageUnavailable if that cannot be done. Reading
-    does not wait for writing. `also` are writes of others that join the transaction.
+    does not wait for writing. `also` are writes of others that join the transaction. A thread that
+    is deleted may be hidden until it is forgotten: for every other method it is deleted, but that
+    its id is taken.
     """
 
     async def perform(self, also: Also) -> None:
@@ -176,7 +185,7 @@ class ThreadStore(
     async def claim_idle(
         self, key: ThreadKey, deletion_id: str, since: float, now: float
     ) -> ClaimResult:
-        """Take the thread for its deletion if it is still idle (`RetentionStore`) and not claimed;
+        """Take the thread for its deletion if it is still `idle` and not claimed;
         else Held."""
 
     async def release(self, key: ThreadKey, run_id: str, also: Also = ()) -> None:
@@ -322,3 +331,37 @@ class ThreadStore(
 
     async def approval(self, id: str) -> WaitingApproval | None:
         """Also one that is not open any more, until its thread asks again."""
+
+    async def hide(
+        self, key: ThreadKey, deletion_id: str, until: float, also: Also = ()
+    ) -> float | None:
+        """Hide a thread that is claimed for its deletion until a Unix time, when it is to be
+        forgotten, and release the claim. One that is hidden already stays so until its own time,
+        and nothing is recorded. The time; None: there is no such thread, and the claim stays."""
+
+    async def restore(self, key: ThreadKey, also: Also = ()) -> ThreadEntry | None:
+        """Show a hidden thread again; one that is not hidden stays as it is, and nothing is
+        recorded. None: there is none, or it is being forgotten."""
+
+    async def hidden(
+        self, limit: int, owner: str | None = None, after: tuple[ThreadKey, float] | None = None
+    ) -> Sequence[tuple[ThreadKey, float]]:
+        """The threads that are to be forgotten next, and when; of all owners, or of one. `after` is
+        the last one of the page before."""
+
+    async def claim_hidden(self, key: ThreadKey, deletion_id: str, now: float) -> ClaimResult:
+        """Take a thread that is hidden, and due at `now`, to forget it; else Held."""
+
+    async def idle(
+        self, since: float, now: float, limit: int, after: IdleThread | None = None
+    ) -> Sequence[IdleThread]:
+        """Threads of all owners without activity since a Unix time, the longest idle first; `after`
+        is the last one of the page before. Not those that have a live run, or a call whose approval
+        is open and has not expired at `now`."""
+
+    async def forget_old_requests(self) -> None:
+        """Forget the idempotency keys of requests that are older than a day."""
+
+    async def shrink(self) -> bool:
+        """Give some unused space of the database back to the disk, in a short transaction. True:
+        there is more to give back."""

@@ -16,11 +16,9 @@ from langgraph.store.base import BaseStore, IndexConfig
 
 from turnstream.server.storage.checkpointer import open_checkpointer
 from turnstream.server.storage.database_file import usable
-from turnstream.server.storage.deletions import DeletionStore
 from turnstream.server.storage.extension_tables import ExtensionTables
-from turnstream.server.storage.interfaces import StorageError
+from turnstream.server.storage.interfaces import StorageError, ThreadStore
 from turnstream.server.storage.location import Location
-from turnstream.server.storage.retention import RetentionStore
 from turnstream.server.storage.sql_store import SqlTransactions, Titled
 from turnstream.server.storage.store import open_store
 from turnstream.server.storage.thread_writes import WatchedSaver
@@ -32,7 +30,7 @@ if TYPE_CHECKING:
     from limits.aio.storage import Storage as Counters
 
 
-class ServerStore(DeletionStore, RetentionStore, SqlTransactions, Protocol):
+class ServerStore(ThreadStore, SqlTransactions, Protocol):
     """The store of threads, with what else is stored in the same database."""
 
     @property

@@ -31,6 +31,7 @@ from turnstream.server.storage.interfaces import (
     ApprovalPage,
     ClaimResult,
     Granted,
+    IdleThread,
     LostRun,
     Page,
     ThreadEntry,
@@ -40,7 +41,6 @@ from turnstream.server.storage.interfaces import (
 from turnstream.server.storage.kept_substeps import KeptSubstep
 from turnstream.server.storage.queued_requests import QueuedRequest
 from turnstream.server.storage.removed_messages import RemovedMessage
-from turnstream.server.storage.retention import IdleThread
 from turnstream.server.storage.search import Search
 from turnstream.server.storage.thread_metadata import Metadata
 from turnstream.server.storage.thread_pages import Listed
@@ -68,7 +68,7 @@ class SqlTransactions(Protocol):
 
 
 class SqlStore(ABC):
-    """Implements `ThreadStore` and most of `RetentionStore`, on what an engine has of
+    """Implements most of `ThreadStore`, on what an engine has of
     transactions."""
 
     taking: Taking = UNLEASED

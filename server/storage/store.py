@@ -30,7 +30,7 @@ logger = logging.getLogger(__name__)
 
 
 class SqliteStore(SqlStore):
-    """Implements `ThreadStore` and `RetentionStore`. Open with `open_store`."""
+    """Implements `ThreadStore`. Open with `open_store`."""
 
     def __init__(
         self,

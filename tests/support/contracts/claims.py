@@ -31,7 +31,6 @@ from turnstream.server.storage.interfaces import (
     WaitingApproval,
 )
 from turnstream.server.storage.queued_requests import QueuedRequest
-from turnstream.server.storage.retention import RetentionStore
 from turnstream.server.storage.sql_store import SqlTransactions
 from turnstream.server.storage.tables import requests
 from turnstream.server.storage.titles import FirstWords
@@ -220,7 +219,7 @@ def made_before(connection: Connection, age: timedelta) -> None:
     connection.execute(update(requests).values(made_at=datetime.now(UTC) - age))
 
 
-class OpenStore(ThreadStore, RetentionStore, SqlTransactions, Protocol):
+class OpenStore(ThreadStore, SqlTransactions, Protocol):
     """A store whose rows a test changes."""
 
 

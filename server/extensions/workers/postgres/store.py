@@ -43,7 +43,7 @@ _GIVE_BACK_HELD = text(f"{_GIVE_BACK} AND lease_until > clock_timestamp()")
 
 
 class PostgresStore(SqlStore):
-    """Implements `ThreadStore` and `RetentionStore`. `leases` is None for a command, which claims
+    """Implements `ThreadStore`. `leases` is None for a command, which claims
     nothing."""
 
     def __init__(
