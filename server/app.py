@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -47,19 +47,21 @@ from turnstream.server.http.unread import unread_budget
 from turnstream.server.logs.formats import worker_named
 from turnstream.server.logs.setup import configure, log_stray_failures
 from turnstream.server.runs.checkpoints import Checkpoints
+from turnstream.server.runs.due_deletions import open_due_deletions
 from turnstream.server.runs.equipment import Equipment
 from turnstream.server.runs.graph_user import GraphUser
 from turnstream.server.runs.hooks import RunHooks
+from turnstream.server.runs.queue import open_queue
 from turnstream.server.runs.recovery import LostRuns
+from turnstream.server.runs.retention import open_retention
 from turnstream.server.runs.runs import Runs
 from turnstream.server.runs.served_graphs import ServedGraphs
 from turnstream.server.runs.served_models import ServedModels
 from turnstream.server.runs.start import RunLimits, RunSettings
 from turnstream.server.settings import Settings
 from turnstream.server.storage.memory_logs import MemoryLogs
-from turnstream.server.storage.opened import Storage, StorageEngine
+from turnstream.server.storage.opened import ServerStore, Storage, StorageEngine
 from turnstream.server.tool_sources import check_drawn, open_tools
-from turnstream.server.upkeep import upkeep
 from turnstream.tools.builtin import CATALOGUE
 from turnstream.tools.catalogue import Catalogue
 from turnstream.tools.components import Component, further_components
@@ -273,11 +275,24 @@ async def _serving(made: _Made, resources: _Resources) -> AsyncIterator[AppState
         served(equipment.graphs, resources.tools.current, resources.models.keys()),
     ):
         try:
-            async with upkeep(settings, storage.store, runs):
+            async with _upkeep(settings, storage.store, runs):
                 yield state
         finally:
             await runs.close()
             await hooks.close()
+
+
+@asynccontextmanager
+async def _upkeep(settings: Settings, store: ServerStore, runs: Runs) -> AsyncIterator[None]:
+    """Work beside the requests, as long as the server serves."""
+    deletions = runs.deletions
+    async with (
+        runs.others.sweeping() if runs.others else nullcontext(),
+        open_queue(runs.queue),
+        open_retention(store, deletions.delete_idle, settings.thread_retention_days),
+        open_due_deletions(store, deletions.forget_hidden, deletions.hidden),
+    ):
+        yield
 
 
 def _equipment(made: _Made, resources: _Resources) -> Equipment:

@@ -1,14 +1,17 @@
 """The middleware around all routes, the outermost first."""
 
 import re
+from collections.abc import Awaitable
+from dataclasses import dataclass
 
+from starlette.datastructures import MutableHeaders
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from turnstream.graphs.project_file import Cors
 from turnstream.server.http.chat import EXPOSED_HEADERS
 from turnstream.server.http.guard import Guard
-from turnstream.server.http.headers import ApiHeaders
 from turnstream.server.http.problem_handlers import UnexpectedErrors
 from turnstream.server.http.project_app import ProjectApp, ProjectRoutes
 from turnstream.server.http.proxies import TrustedProxies
@@ -18,6 +21,28 @@ from turnstream.server.settings import Settings
 _NOTHING = "(?!)"
 """A pattern that matches no origin."""
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
+
+
+HEADERS = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"}
+
+
+@dataclass(frozen=True, slots=True)
+class ApiHeaders:
+    """ASGI middleware: an answer is what its content type says, and no cache keeps it. An answer
+    that has such a header of its own keeps that: the page's files, event streams."""
+
+    app: ASGIApp
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        def with_headers(message: Message) -> Awaitable[None]:
+            # No coroutine of its own: it is called for every chunk of a stream.
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in HEADERS.items():
+                    headers.setdefault(name, value)
+            return send(message)
+
+        await self.app(scope, receive, with_headers)
 
 
 def middleware(

@@ -1,13 +1,18 @@
 """/threads: the list and its search, one thread (hydrate), change, delete."""
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import partial
+from typing import Annotated, Any
 
+from pydantic import AfterValidator, ConfigDict
 from starlette.endpoints import HTTPEndpoint
 from starlette.responses import JSONResponse, Response
 from typing_extensions import TypedDict
 
 from turnstream.server.formats import DEFAULT
+from turnstream.server.formats.fields import ClosedFields, Fault, Otherwise, Text, keys, read
+from turnstream.server.formats.graph_values import ToolNames
 from turnstream.server.http.chat import PROTOCOL
 from turnstream.server.http.operations import (
     FLAG,
@@ -15,11 +20,12 @@ from turnstream.server.http.operations import (
     Operation,
     Parameter,
     Time,
+    component,
+    says,
     whole_number,
 )
 from turnstream.server.http.problems import Problem, unknown_thread
 from turnstream.server.http.state import ApiRequest, rights, thread_key
-from turnstream.server.http.thread_changes import ThreadChanges, changes_of
 from turnstream.server.http.thread_content import ThreadJson, consistent
 from turnstream.server.http.thread_json import thread_json
 from turnstream.server.http.thread_listing import (
@@ -34,12 +40,59 @@ from turnstream.server.http.thread_listing import (
 )
 from turnstream.server.runs.tool_choice import check_choice
 from turnstream.server.storage.interfaces import MAX_PINNED, TooManyPinned
+from turnstream.server.storage.titles import one_line
 from turnstream.server.turns.pages import WHOLE, TurnPage
 from turnstream.server.turns.problem_codes import STORAGE, pick
 from turnstream.tools.threads import beside_loop
 
 MESSAGES, MAX_MESSAGES = 50, 1000
 """Messages of a page of a thread."""
+
+
+MAX_TITLE_CHARS = 200
+
+
+def _title(title: str) -> str:
+    if not 1 <= len(title.strip()) <= MAX_TITLE_CHARS:
+        raise Fault(
+            "invalid_title", f"has {len(title.strip())} characters: send 1 to {MAX_TITLE_CHARS}."
+        )
+    line = one_line(title)
+    if not line:
+        raise Fault("invalid_title", "has no character that can be seen: send a title.")
+    return line
+
+
+class ThreadChanges(ClosedFields):
+    model_config = ConfigDict(json_schema_extra={"minProperties": 1})
+
+    title: Annotated[
+        Text,
+        Otherwise("invalid_title", f"send a text of 1 to {MAX_TITLE_CHARS} characters"),
+        AfterValidator(_title),
+        component("NotBlank"),
+        says(
+            f"1 to {MAX_TITLE_CHARS} characters, blanks at its ends aside. What cannot be seen in "
+            "it, or turns the text around it, is left out."
+        ),
+    ] = ""
+    allowed_tools: Annotated[ToolNames, component("ToolNames")] | None = None
+    pinned: bool = False
+    archived: bool = False
+
+    @classmethod
+    def check_keys(cls, value: Mapping[str, Any]) -> None:
+        super().check_keys(value)
+        if not value:
+            listed = ", ".join(keys(cls))
+            raise Fault("invalid_body", f"changes nothing: send one or more of {listed}.")
+
+
+def changes_of(body: Any) -> dict[str, Any]:
+    """Checked. Raises InvalidRequest."""
+    changes = read(ThreadChanges, body)
+    given: dict[str, Any] = changes.model_dump(include=changes.model_fields_set)
+    return given
 
 
 class DeletedJson(TypedDict):

@@ -17,7 +17,6 @@ from turnstream.graphs import stored
 from turnstream.graphs.dispositions import of_message
 from turnstream.graphs.result_view import view_of_turn
 from turnstream.graphs.stored import Ended
-from turnstream.server.runs.cancelling import cancelled
 from turnstream.server.runs.causes import TOLD, in_words, place_in_words
 from turnstream.server.runs.checkpoints import Checkpoints
 from turnstream.server.runs.exits import contained_exits
@@ -28,7 +27,7 @@ from turnstream.server.runs.inspection import CALLS
 from turnstream.server.runs.kept_words import KeptWords
 from turnstream.server.runs.log_writer import LogWriter, Watch
 from turnstream.server.runs.saver import Writes
-from turnstream.server.runs.signals import StopSignal
+from turnstream.server.runs.signals import StopSignal, cancelled, ended_when_unread
 from turnstream.server.runs.start import RunStart
 from turnstream.server.runs.subagents import CallsAtWork
 from turnstream.server.runs.telling import Item, Telling
@@ -36,7 +35,6 @@ from turnstream.server.runs.thread_changes import added_messages
 from turnstream.server.runs.token_count import TokenCount
 from turnstream.server.runs.told_state import ToldState
 from turnstream.server.runs.translate import Translator
-from turnstream.server.runs.unread import ended_when_unread
 from turnstream.server.runs.waiting_approvals import waiting_approvals
 from turnstream.server.storage.interfaces import (
     LeaseLost,

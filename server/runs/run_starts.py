@@ -1,5 +1,6 @@
 """The start of a run: a request gets its graph, the caller's rights and the plan."""
 
+import hashlib
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from uuid import uuid4
@@ -17,7 +18,6 @@ from turnstream.server.runs.client_values import check_values, with_app_context,
 from turnstream.server.runs.equipment import Equipment
 from turnstream.server.runs.graph_user import GraphUser
 from turnstream.server.runs.prepare import prepare
-from turnstream.server.runs.setup_hash import setup_hash
 from turnstream.server.runs.start import RunSettings, RunStart
 from turnstream.server.runs.thread_version import (
     ThreadChanged,
@@ -29,7 +29,20 @@ from turnstream.server.runs.versions import VersionsOf
 from turnstream.server.storage.interfaces import ThreadEntry
 from turnstream.server.turns.header import ThreadKey
 from turnstream.server.turns.requests import TurnRequest
+from turnstream.tools.catalogue import Catalogue
 from turnstream.tools.contract import UITool
+
+SETUP_HASH_CHARS = 12
+
+
+def setup_hash(system_prompt: str, catalogue: Catalogue) -> str:
+    """A short name for what the model is told before a thread, to tell runs before and after a
+    change apart: the same for the same system prompt and tool schemas, in every process.
+
+    What one run adds or leaves out, client tools and the caller's rights, does not count.
+    """
+    told = f"{catalogue.digest}\n{system_prompt}"
+    return hashlib.sha256(told.encode(errors="surrogatepass")).hexdigest()[:SETUP_HASH_CHARS]
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,6 @@ from turnstream.server.storage.unavailable import LeaseLost as LeaseLost
 from turnstream.server.storage.unavailable import StorageError as StorageError
 from turnstream.server.storage.unavailable import StorageFault as StorageFault
 from turnstream.server.storage.unavailable import StorageUnavailable as StorageUnavailable
-from turnstream.server.storage.unfinished_answers import UnfinishedAnswers
 from turnstream.server.turns.chunks import Disposition
 from turnstream.server.turns.header import ThreadKey
 from turnstream.server.turns.requests import IdempotencyKey, RunRecord
@@ -154,7 +153,6 @@ ClaimResult = Granted | Held | Repeated | Hidden
 
 
 class ThreadStore(
-    UnfinishedAnswers,
     RemovedMessages,
     KeptSubsteps,
     ThreadMetadata,
@@ -310,6 +308,16 @@ class ThreadStore(
         """Remove the thread from the list, and what is kept of its calls. Of a thread that is not
         in the list nothing is recorded. False: with `unless_queued` requests wait for it, and it
         stays."""
+
+    async def put_words(self, key: ThreadKey, run_id: str, words: str) -> None:
+        """Keep what the thread's live run has said, in the place of what was kept before."""
+
+    async def words(self, key: ThreadKey, run_id: str) -> str | None:
+        """Return the words that are kept of a run. None: there are none, or only those of another
+        run."""
+
+    async def forget_words(self, key: ThreadKey) -> None:
+        """The thread has them by now, or never will."""
 
     async def keep_dispositions(
         self, key: ThreadKey, dispositions: Mapping[str, Disposition]

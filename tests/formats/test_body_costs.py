@@ -16,7 +16,7 @@ from turnstream.server.formats.ai_sdk.body import (
 from turnstream.server.formats.assistant_transport.body import CommandsBody
 from turnstream.server.formats.langgraph.body import HumanMessage, RunBody
 from turnstream.server.formats.native.body import NativeBody
-from turnstream.server.http.thread_changes import ThreadChanges
+from turnstream.server.http.threads import ThreadChanges
 
 Json = dict[str, Any]
 MANY = 100_000

@@ -2,7 +2,7 @@
 
 import re
 
-from turnstream.server.runs.setup_hash import setup_hash
+from turnstream.server.runs.run_starts import setup_hash
 from turnstream.tools.builtin import CATALOGUE
 from turnstream.tools.catalogue import Catalogue
 
