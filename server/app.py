@@ -48,7 +48,6 @@ from turnstream.server.logs.formats import worker_named
 from turnstream.server.logs.setup import configure, log_stray_failures
 from turnstream.server.runs.checkpoints import Checkpoints
 from turnstream.server.runs.due_deletions import open_due_deletions
-from turnstream.server.runs.equipment import Equipment
 from turnstream.server.runs.graph_user import GraphUser
 from turnstream.server.runs.hooks import RunHooks
 from turnstream.server.runs.queue import open_queue
@@ -57,7 +56,7 @@ from turnstream.server.runs.retention import open_retention
 from turnstream.server.runs.runs import Runs
 from turnstream.server.runs.served_graphs import ServedGraphs
 from turnstream.server.runs.served_models import ServedModels
-from turnstream.server.runs.start import RunLimits, RunSettings
+from turnstream.server.runs.start import Equipment, RunLimits, RunSettings
 from turnstream.server.settings import Settings
 from turnstream.server.storage.memory_logs import MemoryLogs
 from turnstream.server.storage.opened import ServerStore, Storage, StorageEngine

@@ -1,5 +1,6 @@
 """Planning a request on its thread as it is saved; the thread is claimed."""
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -10,15 +11,17 @@ from turnstream.server.extensions.base import Branch, Branching
 from turnstream.server.runs.approvals import Decider
 from turnstream.server.runs.branches import BranchPoint, branch_point, with_answers
 from turnstream.server.runs.checkpoints import Checkpoints
+from turnstream.server.runs.client_answers import as_approval
 from turnstream.server.runs.first_words import changed_words
 from turnstream.server.runs.headless_calls import answering
 from turnstream.server.runs.interrupts import check_goes_past
 from turnstream.server.runs.plan import Plan, plan, plan_update
-from turnstream.server.runs.review_answers import resuming
+from turnstream.server.runs.reviewed_calls import review_answer
 from turnstream.server.runs.thread_state import ThreadState
 from turnstream.server.runs.versions import VersionsOf
+from turnstream.server.turns.chunks import Approval, Interrupt
 from turnstream.server.turns.header import ThreadKey
-from turnstream.server.turns.requests import InvalidRequest, TurnRequest
+from turnstream.server.turns.requests import ApprovalAnswer, InvalidRequest, Resume, TurnRequest
 from turnstream.tools.catalogue import Catalogue
 from turnstream.tools.threads import beside_loop
 
@@ -143,3 +146,50 @@ async def _plan_on(
     begins = partial(changed_words, state.shown, after)
     words = await beside_loop(len(state.messages), begins)
     return replace(planned, branching=branching, dropped=dropped, first_words=words)
+
+
+def resuming(request: TurnRequest, interrupts: Sequence[Interrupt]) -> TurnRequest:
+    """The request with `resume` in the place of its decisions on calls that these interrupts ask
+    about; as it is if it has none.
+
+    Raises InvalidRequest: 409 `not_pending` or `already_answered`; 422 `invalid_approval` or
+    `conflicting_actions`.
+    """
+    asked = {id: question for one in interrupts for id, question in one.approvals.items()}
+    given = {item.tool_call_id: item for item in _decisions(request, asked)}
+    if not given:
+        return request
+    others = [item for item in request.answers if item.tool_call_id not in asked]
+    if request.message or request.branch or (others and not request.answers_are_copies):
+        raise InvalidRequest(
+            "conflicting_actions",
+            "The request decides on a call and has something else to do: send that when the run "
+            "that the decision starts has ended.",
+        )
+    about = [one for one in interrupts if not given.keys().isdisjoint(one.tool_call_ids)]
+    others_answered = request.resume.value if request.resume else {}
+    resume = Resume({**others_answered, **{one.id: review_answer(one, given) for one in about}})
+    return replace(request, answers=(), approvals=(), resume=resume)
+
+
+def _decisions(request: TurnRequest, asked: Mapping[str, Approval]) -> Iterator[ApprovalAnswer]:
+    if not asked:
+        return
+    for item in request.approvals:
+        question = asked.get(item.tool_call_id)
+        if question and item.approval_id in (None, question.id):
+            yield item
+        elif not request.answers_are_copies:
+            raise _refusal(item, question)
+    for answer in request.answers:
+        if answer.tool_call_id in asked:
+            yield as_approval(answer)
+
+
+def _refusal(item: ApprovalAnswer, question: Approval | None) -> InvalidRequest:
+    where = "GET the thread to see which calls wait for an approval."
+    if question is None:
+        sentence = f"No tool call {item.tool_call_id!r} waits for an approval; {where}"
+        return InvalidRequest("not_pending", sentence, 409)
+    sentence = f"That question about the tool call {item.tool_call_id!r} was answered; {where}"
+    return InvalidRequest("already_answered", sentence, 409)

@@ -15,10 +15,9 @@ from turnstream.server.runs.checkpoints import Checkpoints
 from turnstream.server.runs.claims import NewRun, new_run_id
 from turnstream.server.runs.client_tools import brought_tools_of, with_client_tools
 from turnstream.server.runs.client_values import check_values, with_app_context, with_posted_state
-from turnstream.server.runs.equipment import Equipment
 from turnstream.server.runs.graph_user import GraphUser
 from turnstream.server.runs.prepare import prepare
-from turnstream.server.runs.start import RunSettings, RunStart
+from turnstream.server.runs.start import Equipment, RunSettings, RunStart
 from turnstream.server.runs.thread_version import (
     ThreadChanged,
     UnknownThread,

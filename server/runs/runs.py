@@ -19,7 +19,6 @@ from turnstream.server.runs.capacity import Capacity
 from turnstream.server.runs.claims import Claim, Claims
 from turnstream.server.runs.deletions import Deletions, Forgetting
 from turnstream.server.runs.endings import told_end
-from turnstream.server.runs.equipment import Equipment
 from turnstream.server.runs.hooks import RunHooks
 from turnstream.server.runs.lives import Lives, StreamLost
 from turnstream.server.runs.lost_chunks import told_so_far
@@ -33,7 +32,7 @@ from turnstream.server.runs.run import Run
 from turnstream.server.runs.run_starts import RunStarts
 from turnstream.server.runs.shutdown import Shutdown
 from turnstream.server.runs.signals import STOPPED
-from turnstream.server.runs.start import RunSettings, RunStart
+from turnstream.server.runs.start import Equipment, RunSettings, RunStart
 from turnstream.server.storage.interfaces import (
     Held,
     Hidden,

@@ -6,8 +6,11 @@ from turnstream.graphs.classify import Classifier
 from turnstream.graphs.context import TurnContext
 from turnstream.server.callers.rights import Rights
 from turnstream.server.runs.plan import Plan
+from turnstream.server.runs.served_graphs import ServedGraphs
+from turnstream.server.runs.served_models import ServedModels
 from turnstream.server.turns.header import RunHeader, ThreadKey
 from turnstream.server.turns.requests import GraphValues, RunOptions
+from turnstream.tools.current import CurrentCatalogue
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,3 +85,13 @@ class RunSettings:
     """True in `turnstream dev` alone: an error says what the graph raised."""
     system_prompt: str = ""
     """The system prompt of the built-in graph."""
+
+
+@dataclass(frozen=True, slots=True)
+class Equipment:
+    graphs: ServedGraphs
+    models: ServedModels
+    classifier: Classifier
+    """The rules for tool calls, before a run's client tools are added."""
+    catalogue: CurrentCatalogue
+    """A run takes the tools as they are when it begins."""

@@ -15,9 +15,9 @@ from sqlalchemy import (
 
 from turnstream.server.storage import metadata_rows, removed_rows, substep_rows, thread_list
 from turnstream.server.storage.engine_statements import statements_of
-from turnstream.server.storage.free_titles import free_title
 from turnstream.server.storage.interfaces import ThreadEntry
 from turnstream.server.storage.tables import call_dispositions, threads
+from turnstream.server.storage.thread_list import free_title
 from turnstream.server.turns.header import ThreadKey
 
 _COPIED = (

@@ -31,7 +31,6 @@ from turnstream.server.extensions.opened import Status, open_all
 from turnstream.server.extensions.users.policy import Policy
 from turnstream.server.formats import DEFAULT
 from turnstream.server.runs.checkpoints import Checkpoints
-from turnstream.server.runs.equipment import Equipment
 from turnstream.server.runs.hooks import RunHooks
 from turnstream.server.runs.queue import QueuedRun
 from turnstream.server.runs.reader import LoggedRun, RunReader
@@ -39,7 +38,7 @@ from turnstream.server.runs.recovery import LostRuns
 from turnstream.server.runs.runs import Runs
 from turnstream.server.runs.served_graphs import ServedGraphs
 from turnstream.server.runs.served_models import ServedModels
-from turnstream.server.runs.start import RunLimits, RunSettings
+from turnstream.server.runs.start import Equipment, RunLimits, RunSettings
 from turnstream.server.runs.thread_state import ThreadState
 from turnstream.server.storage.interfaces import ThreadEntry
 from turnstream.server.storage.location import Location

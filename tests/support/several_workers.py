@@ -27,13 +27,12 @@ from turnstream.server.extensions.workers.leases import Holder
 from turnstream.server.extensions.workers.other_workers import OtherWorkers, Shared, join
 from turnstream.server.extensions.workers.redis.opening import open_redis
 from turnstream.server.runs.checkpoints import Checkpoints
-from turnstream.server.runs.equipment import Equipment
 from turnstream.server.runs.hooks import RunHooks
 from turnstream.server.runs.reader import RunReader
 from turnstream.server.runs.runs import Runs
 from turnstream.server.runs.served_graphs import ServedGraphs
 from turnstream.server.runs.served_models import ServedModels
-from turnstream.server.runs.start import RunLimits, RunSettings
+from turnstream.server.runs.start import Equipment, RunLimits, RunSettings
 from turnstream.server.storage.checkpointer import (
     BUSY_TIMEOUT_MS,
     SqliteCheckpointer,
