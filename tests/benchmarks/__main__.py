@@ -22,6 +22,7 @@ BENCHMARKS = (
     "observation",
     "growth",
     "workers",
+    "start",
 )
 NAMED = ("before", "long_page", "quick")
 COMMANDS: Mapping[str, Sequence[Sequence[str]]] = {
