@@ -18,7 +18,7 @@ from turnstream.graphs.stored import Ended
 from turnstream.server.runs.approvals import asked_again
 from turnstream.server.runs.checkpoints import Checkpoints
 from turnstream.server.runs.failures import Failure
-from turnstream.server.runs.kept_words import unsaved_messages
+from turnstream.server.runs.kept_words import in_order, unsaved_answers, unsaved_messages
 from turnstream.server.runs.plan import Plan
 from turnstream.server.runs.thread_state import ThreadState
 from turnstream.server.runs.told_state import ToldState
@@ -54,7 +54,7 @@ async def finalize(run: Unfinished, cause: Ended | Failure) -> list[Chunk]:
     chunks += run.told_state.tell(state.graph_state)
     *others, last = _spoken(run, state.messages)
     last = stored.with_end(last, ended=ended, error=failed.stored if failed else None)
-    answers = [answer for step in translator.unsaved for answer in step.answers]
+    answers = unsaved_answers(translator)
     known = [*state.messages, *others, last, *answers]
     closed = close_pending(
         [*{message.id: message for message in known}.values()],
@@ -63,7 +63,7 @@ async def finalize(run: Unfinished, cause: Ended | Failure) -> list[Chunk]:
     )
     waiting = {call["id"] for call in state.pending("client", "approval")} & run.plan.waiting
     closers = [closer for closer in closed if closer.tool_call_id not in waiting]
-    new = _in_order([*others, last], [*answers, *closers])
+    new = in_order([*others, last], [*answers, *closers])
     await run.checkpoints.add(run.key, new)
     kept = {message.id: message for message in [*state.messages, *new]}
     chunks += translator.reconcile([*kept.values()])
@@ -103,13 +103,3 @@ def _last_message(run: Unfinished, messages: Sequence[AnyMessage]) -> AIMessage:
         if not isinstance(message, ToolMessage):
             break
     return stored.end_message(run.run_id)
-
-
-def _in_order(spoken: Sequence[AIMessage], answers: Sequence[ToolMessage]) -> list[AnyMessage]:
-    """A call's answer comes before the next message: not every graph's state sees to that."""
-    calls = [{call["id"] for call in message.tool_calls} for message in spoken]
-    own = {id for ids in calls for id in ids}
-    messages: list[AnyMessage] = [a for a in answers if a.tool_call_id not in own]
-    for message, ids in zip(spoken, calls, strict=True):
-        messages += [message, *(answer for answer in answers if answer.tool_call_id in ids)]
-    return messages

@@ -11,7 +11,14 @@ from collections.abc import Coroutine, Sequence
 from types import TracebackType
 from typing import Any, Self
 
-from langchain_core.messages import AIMessage, message_to_dict, messages_from_dict
+from langchain_core.messages import (
+    AIMessage,
+    AnyMessage,
+    BaseMessage,
+    ToolMessage,
+    message_to_dict,
+    messages_from_dict,
+)
 
 from turnstream.graphs import stored
 from turnstream.graphs.history import close_pending
@@ -37,6 +44,21 @@ def unsaved_messages(run_id: str, translator: Translator) -> list[AIMessage]:
         step.message or partial_message(run_id, step.step_id, step.parts.parts, step.server_keys)
         for step in translator.unsaved
     ]
+
+
+def unsaved_answers(translator: Translator) -> list[ToolMessage]:
+    """Return the answers to the calls of these messages."""
+    return [answer for step in translator.unsaved for answer in step.answers]
+
+
+def in_order(spoken: Sequence[AIMessage], answers: Sequence[ToolMessage]) -> list[AnyMessage]:
+    """A call's answer comes before the next message: not every graph's state sees to that."""
+    calls = [{call["id"] for call in message.tool_calls} for message in spoken]
+    own = {id for ids in calls for id in ids}
+    messages: list[AnyMessage] = [a for a in answers if a.tool_call_id not in own]
+    for message, ids in zip(spoken, calls, strict=True):
+        messages += [message, *(answer for answer in answers if answer.tool_call_id in ids)]
+    return messages
 
 
 class KeptWords:
@@ -86,7 +108,8 @@ class KeptWords:
         if self._translator.substeps:
             await self._keep_substeps(self._translator.substeps)
         spoken = unsaved_messages(self._run_id, self._translator)
-        words = json.dumps([message_to_dict(message) for message in spoken]) if spoken else None
+        unsaved = [*spoken, *unsaved_answers(self._translator)]
+        words = json.dumps([message_to_dict(message) for message in unsaved]) if spoken else None
         if words is None or words == self._kept:
             return
         try:
@@ -126,20 +149,21 @@ async def restored(
 ) -> ThreadState:
     """The thread of a run that a crash cut off, with the answer as far as it was kept; the thread
     comes to rest as after a stop."""
-    if not _missing(state, words):
+    if not any(isinstance(one, AIMessage) for one in _missing(state, words)):
         return state
     state = await checkpoints.abandon_pending(key)
-    spoken = _missing(state, words)
+    missing = _missing(state, words)
+    spoken = [one for one in missing if isinstance(one, AIMessage)]
     if not spoken:
         return state
-    *others, last = spoken
-    last = stored.with_end(last, ended={"reason": "shutdown"}, error=None)
-    closers = close_pending([*others, last], "interrupted", _CLOSED)
-    await checkpoints.add(key, [*others, last, *closers])
+    spoken[-1] = stored.with_end(spoken[-1], ended={"reason": "shutdown"}, error=None)
+    own = {call["id"] for message in spoken for call in message.tool_calls}
+    answers = [m for m in missing if isinstance(m, ToolMessage) and m.tool_call_id in own]
+    closers = close_pending([*spoken, *answers], "interrupted", _CLOSED)
+    await checkpoints.add(key, in_order(spoken, [*answers, *closers]))
     return await checkpoints.load(key)
 
 
-def _missing(state: ThreadState, words: str) -> Sequence[AIMessage]:
+def _missing(state: ThreadState, words: str) -> Sequence[BaseMessage]:
     known = {message.id for message in state.shown}
-    kept = messages_from_dict(json.loads(words))
-    return [one for one in kept if isinstance(one, AIMessage) and one.id not in known]
+    return [one for one in messages_from_dict(json.loads(words)) if one.id not in known]

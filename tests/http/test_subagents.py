@@ -1,7 +1,9 @@
 """A subagent in every format: under its call, live and in the thread, as a setting says."""
 
 import json
+import sqlite3
 from collections.abc import AsyncIterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +11,12 @@ import pytest
 from pydantic import ValidationError
 
 from tests.support.ag_ui_reader import AgUiReader, by_owner
+from tests.support.forked_server import forked_server
 from tests.support.langgraph_reader import named_frames
 from tests.support.protocol_readers import decoded_state, payloads
 from tests.support.serving import Client, parse_events, serving, settings
 from tests.support.sse_frames import without_pings
+from tests.support.waiting import until
 
 AGENT = """
 from tests.graphs.zoo.model import ReplyingModel
@@ -166,6 +170,71 @@ async def test_ag_ui_has_its_messages_apart_and_shows_the_call_alone_before_1_0(
     )
     again = payloads(without_pings(answer.content))
     assert AgUiReader(loaded["messages"], version).read(again).finished == reader.finished
+
+
+HELD_AGENT = """
+import asyncio
+from pathlib import Path
+
+from langchain_core.tools import tool
+
+from tests.graphs.zoo.model import ReplyingModel
+from tests.graphs.zoo.subagents import delegate, delegating
+
+
+@tool
+async def look_up(topic: str) -> str:
+    'Look something up.'
+    while not (Path(__file__).parent / "go").exists():
+        await asyncio.sleep(0.01)
+    return f"facts of {topic}"
+
+
+def graph():
+    return delegating(ReplyingModel(replies=delegate), look_up)
+"""
+LOADED = ("assistant-transport", "ui-message-stream", "ag-ui-1.0", "langgraph")
+
+
+async def loaded(client: Client, thread: str) -> dict[str, str]:
+    """A thread as each format has it. LangGraph's has subagents in states of their own."""
+    found = {name: json.dumps(await client.thread(thread, protocol=name)) for name in LOADED}
+    path = f"/langgraph/threads/{thread}/history"
+    history = (await client.http.post(path, json={})).json()
+    tasks = [task["id"] for one in history for task in one["tasks"] if task["name"] == "tools"]
+    for id in tasks:
+        below = {"checkpoint": {"checkpoint_ns": f"tools:{id}"}}
+        found["langgraph"] += (await client.http.post(path, json=below)).text
+    return found
+
+
+def are_kept(database: Path) -> bool:
+    with closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as connection:
+        rows = connection.execute("SELECT body FROM substeps").fetchall()
+    return sum("Looking." in body for (body,) in rows) == 2
+
+
+async def test_what_two_subagents_said_before_kill_9_is_in_every_format_and_they_go_on(
+    tmp_path: Path,
+) -> None:
+    agent, path = tmp_path / "held_agent.py", tmp_path / "t.db"
+    agent.write_text(HELD_AGENT)
+    graph = f"{agent}:graph"
+    async with (
+        forked_server(path, GRAPH=graph) as first,
+        first.client.chat({"thread_id": "t1", "message": "moss and fern"}),
+    ):
+        await until(lambda: path.exists() and are_kept(path))
+        first.kill()
+        await first.exit_status()
+    (tmp_path / "go").touch()
+    async with forked_server(path, GRAPH=graph) as second:
+        for name, shown in (await loaded(second.client, "t1")).items():
+            # The AI SDK has these words as interim outputs, of calls at work alone.
+            assert shown.count("Looking.") == (0 if name == "ui-message-stream" else 2), name
+        await second.client.turn({"thread_id": "t1", "continue": True})
+        for name, shown in (await loaded(second.client, "t1")).items():
+            assert all(f"I found facts of {topic}." in shown for topic in ("moss", "fern")), name
 
 
 async def found(client: Client, words: str) -> list[str]:

@@ -15,6 +15,7 @@ from langchain_core.tools import tool
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.prebuilt import ToolNode, tools_condition
 
+from tests.graphs.zoo import ZOO
 from tests.graphs.zoo.animal import Animal
 from tests.graphs.zoo.model import Gate, Replies, ReplyingModel
 from tests.graphs.zoo.served import Home, served
@@ -29,7 +30,7 @@ from turnstream.server.runs.log_writer import LogWriter
 from turnstream.server.runs.substeps import ends_of_substeps
 from turnstream.server.storage.interfaces import StorageUnavailable
 from turnstream.server.turns.chunks import Chunk, Result, StepStart, StepWithdrawn, Substep
-from turnstream.server.turns.messages import AssistantTurn, Text, ToolCall, Turn
+from turnstream.server.turns.messages import AssistantTurn, Step, Text, ToolCall, Turn
 from turnstream.server.turns.requests import TurnRequest
 
 EDITOR = ANIMALS[0]
@@ -243,7 +244,7 @@ async def test_a_question_of_a_subagent_that_nobody_answers_ends_with_its_call(
 
 
 async def test_a_model_in_a_tool_speaks_under_the_call(tmp_path: Path) -> None:
-    async with served(tmp_path / "t.db", ANIMALS[4]) as home:
+    async with served(tmp_path / "t.db", ANIMALS[-1]) as home:
         (run,) = await home.turn()
         assert [words(call) for call in calls_of(run.kept)] == [["house"]]
 
@@ -334,6 +335,43 @@ async def test_a_crash_leaves_what_was_kept_and_the_call_goes_on(
             found = [words(call)[-1] for call in calls_of(continued.kept)]
             assert found == ["I found facts of moss.", "I found facts of fern."]
         await before.inside.stop()
+
+
+SHAPES = ("agents as tools", "subagents of deepagents at once", "subgraph as a tool", "supervisor")
+
+
+@pytest.mark.filterwarnings("ignore:create_react_agent has been moved")
+@pytest.mark.parametrize("name", SHAPES)
+async def test_a_turn_that_a_crash_broke_off_among_their_words_is_its_stream_in_every_format(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """`test_its_stream_is_its_thread` shows it of a turn that no crash has broken off."""
+    (animal,) = (animal for animal in ZOO if animal.name == name)
+    monkeypatch.setattr(kept_words, "KEEP_SECONDS", 0)
+    model, path = animal.model().held_at(IN_A_SUBAGENT), tmp_path / "t.db"
+    async with served(path, animal, model) as before:
+        await before.inside.start(before.request)
+        await model.gate.reached.wait()
+        async with served(path, animal, crashed=True) as after:
+            continued = await ended(after.inside, await after.inside.start(CONTINUE))
+            continued.check_chunks()
+            for variant in VARIANTS:
+                await continued.check_format(variant)
+            assert continued.reason == "stop"
+            assert not after.model.refused
+            assert {*animal.under} <= {*map(said, substeps_of(continued.kept))}
+        await before.inside.stop()
+
+
+def substeps_of(turns: Sequence[Turn]) -> list[Step]:
+    return [step for call in calls_of(turns) for step in call.substeps]
+
+
+def said(step: Step) -> str:
+    """Write a step as the zoo does."""
+    words = "".join(part.text for part in step.parts if isinstance(part, Text))
+    called = [part.tool_name for part in step.parts if isinstance(part, ToolCall)]
+    return f"{words} [{', '.join(called)}]".strip() if called else words
 
 
 async def test_a_step_that_has_ended_is_kept_before_two_seconds_are_over(

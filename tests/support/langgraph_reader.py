@@ -26,7 +26,7 @@ def named_frames(stream: bytes) -> list[Frame]:
 
 
 def _frame(block: str) -> Frame:
-    name = r"[a-z]+(?:\|tools:[^\n]+)?"
+    name = r"[a-z]+(?:\|[^\n]+)?"
     found = re.fullmatch(rf"(?:id: ([^\n]+)\n)?event: ({name})\ndata: ([^\n\r]*)", block)
     assert found, f"not an id, a name and a data line: {block!r}"
     return Frame(found[1], found[2], json.loads(found[3]))
@@ -40,12 +40,20 @@ class LangGraphReader:
     values: Json = field(default_factory=dict)
     interrupts: list[Json] | None = None
     ends: list[str] = field(default_factory=list)
+    below: dict[str, "LangGraphReader"] = field(default_factory=dict)
+    """What subagents said, by namespace."""
 
     def read(self, frames: Iterable[Frame]) -> "LangGraphReader":
         for frame in frames:
             assert not self.ends, f"{frame.event} comes after the end"
-            _READ[frame.event](self, frame.data)
+            event, _, namespace = frame.event.partition("|")
+            reader = self.under(namespace) if _OF_CALLS.fullmatch(namespace) else self
+            if reader is not self or not namespace:
+                _READ[event](reader, frame.data)
         return self
+
+    def under(self, namespace: str) -> "LangGraphReader":
+        return self.below.setdefault(namespace, LangGraphReader())
 
     @property
     def built(self) -> dict[str, Any]:
@@ -86,6 +94,10 @@ class LangGraphReader:
 
     def end(self, event: str) -> None:
         self.ends.append(event)
+
+
+_OF_CALLS = re.compile(r"tools:[^|]+(\|tools:[^|]+)*")
+"""The namespace of what runs under a call. That of another subgraph tells of its tasks alone."""
 
 
 def _pass(_reader: LangGraphReader, _data: Any) -> None: ...

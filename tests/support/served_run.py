@@ -18,6 +18,8 @@ from tests.support.sse_frames import event_id, frames, frames_after
 from turnstream.server.formats import WIRE_FORMATS
 from turnstream.server.formats.assistant_transport.state import snapshot as state_snapshot
 from turnstream.server.formats.format import StreamContext, View
+from turnstream.server.formats.langgraph.snapshot import calls_of_subagents, state_below
+from turnstream.server.formats.langgraph.stream import ALL_MODES, SUBGRAPHS
 from turnstream.server.http.event_streams import Encoding, frame
 from turnstream.server.runs.reader import LoggedRun
 from turnstream.server.turns.accumulate import accumulate
@@ -33,7 +35,7 @@ VARIANTS: Mapping[str, tuple[str, View]] = {
     PARTS: ("assistant-transport", None),
     STATE: ("assistant-transport", {}),
     UI: ("ui-message-stream", None),
-    LANGGRAPH: ("langgraph", None),
+    LANGGRAPH: ("langgraph", ALL_MODES | {SUBGRAPHS}),
     AG_UI: ("ag-ui-1.0", None),
 }
 """Of each variant its wire format, and a view that asks for it."""
@@ -133,17 +135,34 @@ class ServedRun:
         assert reader.interrupts == asked.get("pendingInterrupts", [])
 
     async def _check_langgraph(self) -> None:
-        """Its values are the thread, and its messages add up to it."""
-        snapshot, reader = WIRE_FORMATS[LANGGRAPH].snapshot, LangGraphReader()
-        for message in snapshot(self.before):
-            reader.hold(message)
+        """Its values are the thread, and its messages add up to it; so do those of subagents."""
+        snapshot = WIRE_FORMATS[LANGGRAPH].snapshot
+        reader, expected = (self._langgraph_reader(turns) for turns in (self.before, self.kept))
         reader.read(named_frames(await self.bytes_after(LANGGRAPH, 0)))
-        expected = LangGraphReader()
-        for message in snapshot(self.kept):
-            expected.hold(message)
         values = {key: item for key, item in reader.values.items() if key != "__interrupt__"}
         assert values == {**(self.kept_state or {}), "messages": snapshot(self.kept)}
         assert reader.built == expected.built
+        for namespace, below in expected.below.items():
+            assert reader.below[namespace].built == below.built
+            told = reader.below[namespace].values
+            assert not told or told["messages"] == [*below.messages.values()]
+
+    def _langgraph_reader(self, turns: Sequence[Turn]) -> LangGraphReader:
+        """A client that has loaded a thread, with the states of its subagents."""
+        reader = LangGraphReader()
+        for message in WIRE_FORMATS[LANGGRAPH].snapshot(turns):
+            reader.hold(message)
+        calls = calls_of_subagents(turns)
+        waiting = [f"tools:{id}" for id in calls]
+        for namespace in waiting:
+            state = state_below(self.thread_id, namespace, calls, "")
+            assert state is not None
+            for message in state["values"]["messages"]:
+                reader.under(namespace).hold(message)
+                below = (call["id"] for call in message.get("tool_calls", ()))
+                inner = (f"{namespace}|tools:{id}" for id in below)
+                waiting += (one for one in inner if state_below("", one, calls, ""))
+        return reader
 
     async def check_cuts(self, variant: str, cuts: Sequence[int]) -> None:
         """A reader that comes with a cursor gets the rest of the same bytes."""

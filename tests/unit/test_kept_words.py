@@ -41,7 +41,7 @@ class Store:
 
 async def test_words_are_written_once_in_two_seconds_however_many_come_and_only_new_ones() -> None:
     store, said = Store(), AIMessage("One")
-    step = SimpleNamespace(message=said)
+    step = SimpleNamespace(message=said, answers=[])
     run: Any = SimpleNamespace(unsaved=[step], substeps=None)
     words: Any = KeptWords(store, THREAD, "r1", run)  # type: ignore[arg-type]
     with pytest.MonkeyPatch.context() as patch:
@@ -70,7 +70,9 @@ async def test_words_are_written_once_in_two_seconds_however_many_come_and_only_
 
 async def test_a_run_that_is_over_within_two_seconds_writes_nothing() -> None:
     store = Store()
-    run: Any = SimpleNamespace(unsaved=[SimpleNamespace(message=AIMessage("One"))], substeps=None)
+    run: Any = SimpleNamespace(
+        unsaved=[SimpleNamespace(message=AIMessage("One"), answers=[])], substeps=None
+    )
     async with KeptWords(store, THREAD, "r1", run) as words:  # type: ignore[arg-type]
         words.note()
     assert store.written == []

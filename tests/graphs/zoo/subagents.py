@@ -1,13 +1,14 @@
-"""Subagents under tool calls: agents as tools, a subgraph, one below another, a model in a tool."""
+"""Subagents under tool calls: agents as tools, those of deepagents, a subgraph, one below another,
+a model in a tool."""
 
 import asyncio
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypedDict
 
 from deepagents import create_deep_agent
 from langchain.agents import create_agent
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.tools import BaseTool, tool
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.prebuilt import ToolNode, tools_condition
@@ -64,10 +65,10 @@ def agents_as_tools(model: BaseChatModel, source: BaseTool = look_up) -> Any:
     return create_agent(model, tools=[research(researcher(model, source))], name="editor")
 
 
-def delegating(model: BaseChatModel) -> Any:
+def delegating(model: BaseChatModel, source: BaseTool = look_up) -> Any:
     """An agent of deepagents with two subagents."""
     helpers: Any = [
-        {"name": name, "description": "Reads.", "system_prompt": "Read.", "tools": [look_up]}
+        {"name": name, "description": "Reads.", "system_prompt": "Read.", "tools": [source]}
         for name in ("reader", "writer")
     ]
     return create_deep_agent(model, subagents=helpers)
@@ -87,6 +88,30 @@ def in_one_node(model: BaseChatModel) -> Any:
     builder.add_conditional_edges("think", tools_condition)
     builder.add_edge("tools", "think")
     return builder.compile()
+
+
+def subgraph_as_tool(model: BaseChatModel) -> Any:
+    """The subgraph has a state of its own."""
+
+    class Topic(TypedDict):
+        topic: str
+        found: str
+
+    async def think(state: Topic) -> dict[str, Any]:
+        asked = [HumanMessage(state["topic"])]
+        said = await model.bind_tools([look_up]).ainvoke(asked)
+        facts = [await look_up.ainvoke(call) for call in said.tool_calls]
+        return {"found": (await model.bind_tools([look_up]).ainvoke([*asked, said, *facts])).text}
+
+    builder = StateGraph(Topic).add_node(think).add_edge(START, "think")
+    subgraph: Any = builder.compile()
+
+    @tool
+    async def research(topic: str) -> str:
+        """Research a topic."""
+        return str((await subgraph.ainvoke({"topic": topic}))["found"])
+
+    return create_agent(model, tools=[research], name="editor")
 
 
 def below_another(model: BaseChatModel) -> Any:
@@ -219,6 +244,16 @@ ANIMALS = (
         beside=("It is green.", "[ask_user]"),
         under=("It is green.", "[ask_user]"),
     ),
+    Animal(
+        "subagents of deepagents at once",
+        delegating,
+        delegate,
+        "moss and fern",
+        thread=tuple(line.replace("research", "task") for line in BOTH),
+        beside=BESIDE,
+        under=BESIDE,
+    ),
+    Animal("subgraph as a tool", subgraph_as_tool, edit, "moss and fern", **HEARD),
     Animal(
         "model in a tool that a node calls",
         by_hand,
