@@ -26,6 +26,7 @@ from turnstream.server.turns.chunks import (
     PartFinish,
     Path,
     SourcePart,
+    StepFinish,
     StepWithdrawn,
     TextDelta,
     Timing,
@@ -144,6 +145,11 @@ class StreamedStep:
             else (part.id, part.name, _args_or_text(part.args, part.text))
             for part in self.parts.parts
         ]
+
+    def finish(self) -> StepFinish:
+        """Return the end of a step that has ended."""
+        about = self.usage, self.timing, self.tool_ms, self.model, self.interrupt_ids
+        return StepFinish(self.step_id, self.reason or "other", *about)
 
     def withdrawn(self) -> StepWithdrawn:
         self.is_withdrawn = True

@@ -329,13 +329,19 @@ class Substeps:
             (self._remove if again else self._drop)(row)
         yield from self._tell(id, [step.withdrawn()])
 
-    def stops_to_ask(self, call: CallIds, interrupt_ids: Iterable[str]) -> None:
-        """Note the interrupts of a graph under a call. Later the graphs around it have them too."""
+    def stops_to_ask(self, call: CallIds, interrupt_ids: Iterable[str]) -> Iterator[Chunk]:
+        """Name the interrupts of a graph under a call in the step that came last, whose end is told
+        again if it has ended. Later the graphs around have these interrupts too."""
         new = tuple(id for id in interrupt_ids if id not in self._interrupt_ids)
         self._interrupt_ids.update(new)
-        _, under = self._find(call)
-        if under and (step := under.steps.by_id.get(under.newest)):
+        id, under = self._find(call)
+        if under is None or not new:
+            return
+        if step := under.steps.by_id.get(under.newest):
             step.interrupt_ids += new
+        elif step := under.ended.get(under.newest):
+            step.interrupt_ids += new
+            yield from self._tell(id, [step.finish()])
 
     def end(self, call_id: str) -> Iterator[Chunk]:
         """The call has its answer: end what runs under it."""

@@ -27,7 +27,6 @@ from turnstream.server.turns.chunks import (
     PartStart,
     ReasoningPart,
     Result,
-    StepFinish,
     StepStart,
     TextDelta,
     TextPart,
@@ -217,8 +216,7 @@ class ToldSteps:
         yield from step.close_text()
         yield from (PartFinish(step.step_id, path) for path in step.open_calls.values())
         step.open_calls = {}
-        about = step.usage, step.timing, step.tool_ms, step.model, step.interrupt_ids
-        yield StepFinish(step.step_id, reason, *about)
+        yield step.finish()
 
     def withdraw(self, step: StreamedStep) -> Iterator[Chunk]:
         yield from self.cut_off(step)

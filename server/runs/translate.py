@@ -149,9 +149,11 @@ class Translator:
                 self.is_interrupted |= INTERRUPT in data
                 call = self._calls.of_graph(namespace) if self._calls else None
                 if call is not None:
+                    told = [*self._stored_under(call, added_messages(data), namespace)]
                     if self.substeps and INTERRUPT in data:
-                        self.substeps.stops_to_ask(call, [one.id for one in data[INTERRUPT]])
-                    return [*self._stored_under(call, added_messages(data), namespace)]
+                        ids = [one.id for one in data[INTERRUPT]]
+                        told += self.substeps.stops_to_ask(call, ids)
+                    return told
                 return [c for message in added_messages(data) for c in self._stored(message)]
             case "tasks":
                 return [*self._task(namespace, data)]

@@ -14,6 +14,7 @@ from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.tools import tool
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.prebuilt import ToolNode, tools_condition
+from langgraph.types import interrupt
 
 from tests.graphs.zoo import ZOO
 from tests.graphs.zoo.animal import Animal
@@ -22,8 +23,9 @@ from tests.graphs.zoo.served import Home, served
 from tests.graphs.zoo.subagents import ANIMALS, HeldTool, edit, look_up, research, researcher
 from tests.support import chunk_grammar
 from tests.support.backend import backend, chunks_of, key_of, message
-from tests.support.served_run import STATE, VARIANTS, ended, serve_run
+from tests.support.served_run import AG_UI, STATE, VARIANTS, ended, serve_run
 from tests.support.waiting import eventually
+from turnstream.server.formats import WIRE_FORMATS
 from turnstream.server.runs import kept_words
 from turnstream.server.runs.kept_words import KeptWords
 from turnstream.server.runs.log_writer import LogWriter
@@ -229,6 +231,33 @@ async def test_the_step_in_which_a_subagent_stops_to_ask_names_its_question(tmp_
         (call,) = calls_of(run.kept)
         assert [step.interrupt_ids for step in call.substeps] == [(asked.id,)]
         run.check_chunks()
+
+
+def asking_behind_its_words(model: BaseChatModel) -> Any:
+    async def think(state: MessagesState) -> dict[str, Any]:
+        return {"messages": [await model.bind_tools([look_up]).ainvoke(state["messages"])]}
+
+    def ask(_: MessagesState) -> dict[str, Any]:
+        return {"messages": [AIMessage(f"It is {interrupt('Which?')}.")]}
+
+    builder = StateGraph(MessagesState).add_node(think).add_node(ask)
+    subgraph = builder.add_edge(START, "think").add_edge("think", "ask").compile()
+    return create_agent(model, tools=[research(subgraph)], name="editor")
+
+
+async def test_a_question_behind_the_words_of_a_subagent_is_its_own(tmp_path: Path) -> None:
+    replies: Replies = lambda prompt, tools: "Hm." if "look_up" in tools else edit(prompt, tools)  # noqa: E731
+    animal = replace(EDITOR, graph=asking_behind_its_words, replies=replies, prompt="moss")
+    async with served(tmp_path / "t.db", animal) as home:
+        run = await serve_run(home.inside, home.request)
+        run.check_chunks()
+        (asked,) = run.named("Interrupt")
+        (call,) = calls_of(run.kept)
+        assert [step.interrupt_ids for step in call.substeps] == [(asked.id,)]
+        (waiting,) = WIRE_FORMATS[AG_UI].waiting(run.kept, [asked])["pendingInterrupts"]
+        assert waiting["subagentRunId"] == call.tool_call_id
+        for variant in VARIANTS:
+            await run.check_format(variant)
 
 
 async def test_a_question_of_a_subagent_that_nobody_answers_ends_with_its_call(
