@@ -1,9 +1,16 @@
-"""Substeps as the AI SDK and LangGraph's SDK get them, where a run goes on with a call."""
+"""Substeps in each format: whatever is said becomes the thread, and a run goes on with a call."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
-from tests.support.protocol_readers import decoded_state
+from hypothesis import given
+
+from tests.formats.test_ag_ui_subagents import after, drawn_runs
+from tests.formats.test_langgraph_properties import told as told_frames
+from tests.formats.test_protocol_properties import PARTS, RUNS, Run, encode, plain
+from tests.support.langgraph_reader import check_subagents, holding
+from tests.support.protocol_readers import accumulated, decoded_state
 from turnstream.server.formats.ai_sdk.stream import UIMessageStreamEncoder
 from turnstream.server.formats.assistant_transport.state import StateEncoder, catch_up, snapshot
 from turnstream.server.formats.format import StreamContext
@@ -14,6 +21,8 @@ from turnstream.server.turns.chunks import (
     MessageFinish,
     PartFinish,
     PartStart,
+    Path,
+    Result,
     StepChunk,
     StepFinish,
     StepStart,
@@ -26,7 +35,7 @@ from turnstream.server.turns.chunks import (
     ToolSettled,
     Usage,
 )
-from turnstream.server.turns.messages import AssistantTurn, Step, ToolCall, settle_turn
+from turnstream.server.turns.messages import AssistantTurn, Step, ToolCall, Turn, settle_turn
 
 FINISH = MessageFinish("tool-calls", Usage(0, 0))
 INNER = ToolCall("inner", "look_up", "{}", {})
@@ -40,6 +49,63 @@ SPEAKS: list[StepChunk] = [
     TextDelta("s2", (0,), "Which?"),
 ]
 ENDS: list[StepChunk] = [PartFinish("s2", (0,)), StepFinish("s2", "stop", Usage(0, 0))]
+
+
+Drawn = tuple[Run, tuple[Turn, ...]]
+
+
+def with_ends(drawn: Drawn) -> Drawn:
+    """The run as a server tells it: the calls of subagents have their ends when that of the call
+    around them comes."""
+    run, told, waiting = drawn[0], list[Chunk](), set[tuple[str, Path]]()
+    for chunk in run.chunks:
+        if isinstance(chunk, Substep):
+            id = chunk.tool_call_id
+            match chunk.chunk:
+                case ArgsFinish(_, path):
+                    waiting.add((id, path))
+                case Result(_, path):
+                    waiting.discard((id, path))
+                case PartFinish(step_id, path) if (id, path) in waiting:
+                    end = Result(step_id, path, {"error": {"code": "x"}}, "error", f"{id}{path}")
+                    told.append(Substep(id, end))
+        told.append(chunk)
+    return replace(run, chunks=told), after(run.context, told)
+
+
+DRAWN = drawn_runs().map(with_ends)
+
+
+@given(DRAWN)
+@RUNS
+def test_what_subagents_say_becomes_the_parts_of_the_hydrated_thread(drawn: Drawn) -> None:
+    run, (*_, turn) = drawn
+    assert isinstance(turn, AssistantTurn)
+    earlier = len(turn.steps) - len(run.said.steps)
+    (hydrated,) = PARTS.snapshot([replace(turn, steps=turn.steps[earlier:])])
+    assert accumulated(encode(run, PARTS))["parts"] == hydrated["parts"]
+
+
+@given(DRAWN)
+@RUNS
+def test_what_subagents_say_becomes_a_part_of_the_state(drawn: Drawn) -> None:
+    run, turns = drawn
+    state = decoded_state({}, encode(run, PARTS, view={}))
+    assert with_words(plain(state)) == with_words(snapshot(turns, "thread-1"))
+
+
+def with_words(state: dict[str, Any]) -> dict[str, Any]:
+    """A state cannot lose a key: of steps that were cut an empty list may be left."""
+    told = {id: steps for id, steps in state.get("substeps", {}).items() if steps}
+    return {**state, "substeps": told}
+
+
+@given(DRAWN)
+@RUNS
+def test_what_subagents_say_becomes_their_states_in_langgraphs_sdk(drawn: Drawn) -> None:
+    run, turns = drawn
+    reader = holding(run.context.turns).read(told_frames(run, ALL_MODES | {SUBGRAPHS}))
+    check_subagents(reader, holding(turns))
 
 
 def under(call_id: str, chunks: list[StepChunk]) -> list[Chunk]:

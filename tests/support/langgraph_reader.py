@@ -8,6 +8,13 @@ from typing import Any
 
 from langchain_core.messages import AIMessageChunk
 
+from turnstream.server.formats.langgraph.snapshot import (
+    calls_of_subagents,
+    messages,
+    state_below,
+)
+from turnstream.server.turns.messages import Turn
+
 Json = dict[str, Any]
 
 
@@ -98,6 +105,39 @@ class LangGraphReader:
 
 _OF_CALLS = re.compile(r"tools:[^|]+(\|tools:[^|]+)*")
 """The namespace of what runs under a call. That of another subgraph tells of its tasks alone."""
+
+
+def holding(turns: Sequence[Turn]) -> LangGraphReader:
+    """A client that has loaded a thread, with the states of its subagents."""
+    reader = LangGraphReader()
+    for message in messages(turns):
+        reader.hold(message)
+    calls = calls_of_subagents(turns)
+    waiting = [f"tools:{id}" for id in calls]
+    for namespace in waiting:
+        state = state_below("", namespace, calls, "")
+        assert state is not None
+        for message in state["values"]["messages"]:
+            reader.under(namespace).hold(message)
+        asked = (one["id"] for m in reader.under(namespace).messages.values() for one in _calls(m))
+        inner = (f"{namespace}|tools:{id}" for id in asked)
+        waiting += (one for one in inner if state_below("", one, calls, ""))
+    return reader
+
+
+def _calls(message: Json) -> Sequence[Json]:
+    calls: Sequence[Json] = message.get("tool_calls", ())
+    return calls
+
+
+def check_subagents(reader: LangGraphReader, expected: LangGraphReader) -> None:
+    """A client that has read the stream has the states of the subagents. It keeps the steps that
+    were cut meanwhile."""
+    for namespace, below in expected.below.items():
+        told = reader.below[namespace]
+        assert {id: told.built.get(id) for id in below.built} == below.built
+        kept = [one for one in told.values.get("messages", ()) if one["id"] in below.messages]
+        assert kept == [*below.messages.values()]
 
 
 def _pass(_reader: LangGraphReader, _data: Any) -> None: ...

@@ -128,6 +128,8 @@ def _nest(parts: Iterable[Json], under: Mapping[str, Json]) -> None:
             message = {key: value for key, value in step.items() if key != "stepId"}
             message |= {"id": id, "role": "assistant", "parts": own, **place}
             part["messages"].append(message)
+        if not part["messages"]:
+            del part["messages"]
         cut = sum(item["name"] == "step-withdrawn" for item in told["data"])
         part.update({"messagesCut": cut} if cut else {})
 

@@ -7,7 +7,7 @@ from typing import Any
 from tests.support import chunk_grammar
 from tests.support.ag_ui_reader import AgUiReader, by_owner
 from tests.support.backend import THREAD, Backend, chunks_of, key_of
-from tests.support.langgraph_reader import LangGraphReader, named_frames
+from tests.support.langgraph_reader import check_subagents, holding, named_frames
 from tests.support.protocol_readers import (
     UIMessageReader,
     accumulated,
@@ -18,7 +18,6 @@ from tests.support.sse_frames import event_id, frames, frames_after
 from turnstream.server.formats import WIRE_FORMATS
 from turnstream.server.formats.assistant_transport.state import snapshot as state_snapshot
 from turnstream.server.formats.format import StreamContext, View
-from turnstream.server.formats.langgraph.snapshot import calls_of_subagents, state_below
 from turnstream.server.formats.langgraph.stream import ALL_MODES, SUBGRAPHS
 from turnstream.server.http.event_streams import Encoding, frame
 from turnstream.server.runs.reader import LoggedRun
@@ -137,32 +136,12 @@ class ServedRun:
     async def _check_langgraph(self) -> None:
         """Its values are the thread, and its messages add up to it; so do those of subagents."""
         snapshot = WIRE_FORMATS[LANGGRAPH].snapshot
-        reader, expected = (self._langgraph_reader(turns) for turns in (self.before, self.kept))
+        reader, expected = map(holding, (self.before, self.kept))
         reader.read(named_frames(await self.bytes_after(LANGGRAPH, 0)))
         values = {key: item for key, item in reader.values.items() if key != "__interrupt__"}
         assert values == {**(self.kept_state or {}), "messages": snapshot(self.kept)}
         assert reader.built == expected.built
-        for namespace, below in expected.below.items():
-            assert reader.below[namespace].built == below.built
-            told = reader.below[namespace].values
-            assert not told or told["messages"] == [*below.messages.values()]
-
-    def _langgraph_reader(self, turns: Sequence[Turn]) -> LangGraphReader:
-        """A client that has loaded a thread, with the states of its subagents."""
-        reader = LangGraphReader()
-        for message in WIRE_FORMATS[LANGGRAPH].snapshot(turns):
-            reader.hold(message)
-        calls = calls_of_subagents(turns)
-        waiting = [f"tools:{id}" for id in calls]
-        for namespace in waiting:
-            state = state_below(self.thread_id, namespace, calls, "")
-            assert state is not None
-            for message in state["values"]["messages"]:
-                reader.under(namespace).hold(message)
-                below = (call["id"] for call in message.get("tool_calls", ()))
-                inner = (f"{namespace}|tools:{id}" for id in below)
-                waiting += (one for one in inner if state_below("", one, calls, ""))
-        return reader
+        check_subagents(reader, expected)
 
     async def check_cuts(self, variant: str, cuts: Sequence[int]) -> None:
         """A reader that comes with a cursor gets the rest of the same bytes."""

@@ -213,8 +213,6 @@ class StateEncoder:
         self._earlier_below = substeps(context.turns)
         self._cut: dict[str, list[str]] = {}
         """The steps of subagents that were cut and that the client still has, by call."""
-        self._around: dict[str, str] = {}
-        """The call around each call of a subagent."""
         self._operations: Mapping[type[Chunk], Callable[[Any], list[Operation]]] = {
             chunks.StepStart: self._step_start,
             chunks.PartStart: self._part_start,
@@ -274,9 +272,6 @@ class StateEncoder:
         if id in REFUSED:
             return []
         operations = self._begin_below(id)
-        match inner:
-            case chunks.PartStart(_, _, chunks.ToolCallPart(call_id)):
-                self._around[call_id] = id
         changes = self._below[id].changes(inner)
         told = [one for one in changes if one["path"][0] == "messages"]
         return operations + [_below(id, one) for one in told]
@@ -311,17 +306,12 @@ class StateEncoder:
         calls = {part.tool_call_id for part in parts if isinstance(part, ToolCall)}
         calls |= substeps(turns).keys()
         known = {*self._below, *self._earlier_below}
-        lost = {id for id in known if id not in calls and self._root(id) not in calls}
+        lost = known - calls
         if not lost:
             return []
         kept = {id: _of_steps(steps) for id, steps in self._earlier_below.items()}
         kept |= {id: encoder.messages() for id, encoder in self._below.items()}
         return [_set(["substeps"], {id: one for id, one in kept.items() if id not in lost})]
-
-    def _root(self, call_id: str) -> str:
-        while call_id in self._around:
-            call_id = self._around[call_id]
-        return call_id
 
     def messages(self) -> list[Json]:
         """All messages, as the client has them after the chunks so far."""
