@@ -142,6 +142,22 @@ async def test_langgraphs_sdk_finds_its_messages_after_a_reload(client: Client) 
     assert answer.json()["code"] == "unsupported_option"
 
 
+async def test_langgraphs_sdk_finds_them_in_a_branch_that_the_thread_has_left(
+    client: Client,
+) -> None:
+    thread, _ = await client.turn({"message": "moss"})
+    asked = (await client.thread(thread))["messages"][0]["id"]
+    await client.turn({"thread_id": thread, "edit": {"message_id": asked, "message": "oak"}})
+    path = f"/langgraph/threads/{thread}/history"
+    history = (await client.http.post(path, json={})).json()
+    said = []
+    for id in (task["id"] for state in history for task in state["tasks"]):
+        below = {"checkpoint": {"checkpoint_ns": f"tools:{id}"}}
+        (found,) = (await client.http.post(path, json=below)).json()
+        said.append(found["values"]["messages"][-1]["content"])
+    assert said == ["I found facts of oak.", SAID[1]]
+
+
 @pytest.mark.parametrize("version", [None, "1.0"])
 async def test_ag_ui_has_its_messages_apart_and_shows_the_call_alone_before_1_0(
     version: str | None, client: Client

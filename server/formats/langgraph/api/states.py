@@ -4,7 +4,15 @@ The state of a thread without a run is empty, as that of a thread that is not th
 name threads that nobody has made yet.
 """
 
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Iterable,
+    Mapping,
+    Sequence,
+)
 from contextlib import aclosing, suppress
 from functools import partial
 from types import MappingProxyType
@@ -151,16 +159,19 @@ class HistoryQuery(NamedTuple):
         return [one for one in new if has(snapshot.metadata(thread, one[1]), self.metadata)]
 
 
+CalledIn = Callable[[SavedThread], Awaitable[Mapping[str, ToolCall]]]
+
+
 async def history_json(
     branches: AsyncIterator[SavedThread],
     asked: HistoryQuery,
     created_at: str,
-    called: Mapping[str, ToolCall] = snapshot.NO_CALLS,
+    called: CalledIn | None = None,
 ) -> bytes:
     """List states: those of the first branch, then the new states of each further branch. Without a
     place where it begins, the list has the order in which clients find where a message is first
     seen. A branch that goes on where the thread ends is left out: clients would take it for the
-    thread. `called` are calls under which subagents worked.
+    thread. `called` finds the calls of a branch under which subagents worked.
 
     Raises InvalidRequest if no state has the checkpoint where the list is to begin.
     """
@@ -183,9 +194,10 @@ async def history_json(
             new = new[first:]
         texts = await written(thread.messages if new else ())
         light = await beside_loop(len(texts), partial(_light, thread.messages, texts))
+        calls = await called(thread) if called and new else snapshot.NO_CALLS
         for id, count in asked.wanted(thread, new)[: asked.limit - len(pieces)]:
             shown = texts if count == len(texts) else light[:count]
-            state = snapshot.state(thread, count, created_at, called)
+            state = snapshot.state(thread, count, created_at, calls)
             piece = _with_values(thread, shown, state, asked.select)
             size += len(piece)
             if pieces and size > MAX_HISTORY_BYTES:
@@ -515,17 +527,18 @@ async def _history(
     found = await find_thread(request)
     if found is None or not found.entry.run_id:
         return JSONResponse([], headers=headers)
-    called = await _called(request, found)
+    called = partial(_called, request, found.entry)
     async with aclosing(branches_of(request, found)) as branches:
         body = await history_json(branches, wanted, found.entry.updated_at, called)
     return Response(body, media_type=operations.JSON, headers=headers)
 
 
-async def _called(request: ApiRequest, found: Found) -> Mapping[str, ToolCall]:
-    """The calls of a thread under which subagents worked."""
-    reader, (entry, thread) = request.state["reader"], found
-    turns = (*thread.turns,)
-    if entry.run_state != "live":  # The turns of a live run have them.
+async def _called(
+    request: ApiRequest, entry: ThreadEntry, thread: SavedThread
+) -> Mapping[str, ToolCall]:
+    """The calls of a thread, or of a branch that it has left, under which subagents worked."""
+    reader, turns = request.state["reader"], (*thread.turns,)
+    if entry.run_state != "live" or thread.head:  # The turns of a live run have them.
         turns = await reader.with_substeps(thread_key(request), entry.graph, turns)
     return await beside_loop(len(turns), partial(snapshot.calls_of_subagents, turns))
 
@@ -535,9 +548,12 @@ async def _states_below(request: ApiRequest, namespace: str) -> list[Mapping[str
     found = await find_thread(request)
     if found is None:
         return []
-    called, (entry, thread) = await _called(request, found), found
-    state = snapshot.state_below(thread.thread_id, namespace, called, entry.updated_at)
-    return [] if state is None else [state]
+    async with aclosing(branches_of(request, found)) as branches:
+        async for thread in branches:
+            called, created_at = await _called(request, found.entry, thread), found.entry.updated_at
+            if state := snapshot.state_below(thread.thread_id, namespace, called, created_at):
+                return [state]
+    return []
 
 
 def _namespace(checkpoint: Checkpoint | None) -> str | None:
