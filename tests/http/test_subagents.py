@@ -4,6 +4,7 @@ import json
 import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from tests.support.langgraph_reader import named_frames
 from tests.support.protocol_readers import decoded_state, payloads
 from tests.support.serving import Client, parse_events, serving, settings
 from tests.support.sse_frames import without_pings
-from tests.support.waiting import until
+from tests.support.waiting import eventually, until
 
 AGENT = """
 from tests.graphs.zoo.model import ReplyingModel
@@ -271,6 +272,16 @@ async def test_a_thread_is_found_by_its_words_if_a_setting_says_so(tmp_path: Pat
         await client.turn({"thread_id": thread, "edit": edit})
         assert await found(client, "looking moss") == []
         assert await found(client, "looking oak") == [thread]
+
+
+async def test_what_is_hidden_now_is_found_no_more(tmp_path: Path) -> None:
+    async for client in served(tmp_path, search_substeps=True):
+        thread, _ = await client.turn({"message": "moss"})
+        assert await found(client, "looking") == [thread]
+    async for client in served(tmp_path, search_substeps=True, substeps="hide"):
+        assert await found(client, "looking") == []
+        await eventually(partial(found, client, "facts moss"))
+        assert await found(client, "looking") == []
 
 
 async def test_else_a_thread_is_found_by_its_answer_alone(client: Client) -> None:

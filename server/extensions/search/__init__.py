@@ -59,9 +59,10 @@ class SearchExtension(Extension):
     tables = metadata
 
     def __init__(self, settings: SearchSettings) -> None:
-        self._with_substeps = settings.search_substeps
-        self._has_none = not getattr(settings, "substeps_bytes", True)
-        """True: what subagents say is hidden, and not kept."""
+        # 0: what subagents say is hidden, and not kept.
+        has_substeps = bool(getattr(settings, "substeps_bytes", True))
+        self._with_substeps = settings.search_substeps and has_substeps
+        self._is_in_vain = settings.search_substeps and not has_substeps
         self._threads: Threads | None = None
         self._index: SearchIndex | None = None
         """None: the server is not open yet."""
@@ -75,11 +76,13 @@ class SearchExtension(Extension):
         from turnstream.server.extensions.search.catching_up import open_catching_up
         from turnstream.server.extensions.search.index import open_index
 
-        if self._with_substeps and self._has_none:
+        if self._is_in_vain:
             logger.warning(NOTHING_TO_SEARCH)
         self._index, self._threads = await open_index(opened.database), opened.threads
+        if not self._with_substeps:
+            await self._index.forget_substeps()
         texts = partial(opened.threads.texts, with_substeps=self._with_substeps)
-        async with open_catching_up(self._index, texts):
+        async with open_catching_up(self._index, texts, with_substeps=self._with_substeps):
             yield
 
     def search(self, text: str) -> Search:

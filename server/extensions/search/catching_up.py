@@ -23,9 +23,9 @@ logger = logging.getLogger(__name__)
 class CatchingUp:
     """Works at most half of the time: whoever uses the server goes first."""
 
-    def __init__(self, index: SearchIndex, texts: TextsOf) -> None:
+    def __init__(self, index: SearchIndex, texts: TextsOf, *, with_substeps: bool = False) -> None:
         self._index = index
-        self._texts = texts
+        self._texts, self._with_substeps = texts, with_substeps
         self._closing = asyncio.Event()
 
     async def run(self) -> None:
@@ -72,7 +72,7 @@ class CatchingUp:
             named = {"thread": thread.key.thread_id}
             logger.exception("thread %(thread)s cannot be read, nor searched", named)
             texts = ()
-        await self._index.put(thread, texts)
+        await self._index.put(thread, texts, with_substeps=self._with_substeps)
 
     async def _pause(self, seconds: float) -> None:
         with suppress(TimeoutError):
@@ -81,9 +81,12 @@ class CatchingUp:
 
 
 @asynccontextmanager
-async def open_catching_up(index: SearchIndex, texts: TextsOf) -> AsyncIterator[None]:
-    """Catch up beside the server; a thread that has begun is finished."""
-    catching_up = CatchingUp(index, texts)
+async def open_catching_up(
+    index: SearchIndex, texts: TextsOf, *, with_substeps: bool
+) -> AsyncIterator[None]:
+    """Catch up beside the server; a thread that has begun is finished. `with_substeps`: the texts
+    have what subagents said."""
+    catching_up = CatchingUp(index, texts, with_substeps=with_substeps)
     work = asyncio.create_task(catching_up.run(), name="indexing")
     try:
         yield

@@ -23,7 +23,7 @@ from sqlalchemy.sql.dml import UpdateBase
 
 from turnstream.server.extensions.base import MAX_WRITES, Database, Parameters, WatchedRun, Write
 from turnstream.server.extensions.search import fts5
-from turnstream.server.extensions.search.tables import followed, texts
+from turnstream.server.extensions.search.tables import followed, texts, with_substeps
 from turnstream.server.extensions.search.words import distinct_words, owner_word
 from turnstream.server.extensions.tables import IS_THERE, threads
 from turnstream.server.turns.header import ThreadKey
@@ -122,6 +122,20 @@ _FORGET_RUN = delete(followed).where(*_IS_FOLLOWED)
 _ADVANCE = update(followed).where(*_IS_FOLLOWED).values(run_id=bindparam("of_run"))
 
 
+_IS_MARKED = (
+    with_substeps.c.owner == bindparam("of_owner"),
+    with_substeps.c.thread_id == bindparam("of_thread"),
+)
+_MARKED = {
+    "owner": bindparam("of_owner", type_=with_substeps.c.owner.type),
+    "thread_id": bindparam("of_thread", type_=with_substeps.c.thread_id.type),
+}
+_MARK = insert(with_substeps).from_select(
+    [*_MARKED],
+    select(*_MARKED.values()).where(~select(with_substeps.c.owner).where(*_IS_MARKED).exists()),
+)
+
+
 class SearchIndex:
     """`has_texts` False: this SQLite has no FTS5, and titles alone are searched."""
 
@@ -143,9 +157,13 @@ class SearchIndex:
         lacks = whole is not None and (run.has_substeps or bool(changes.removed))
         if run.new_title is not None and not changes.is_branch:
             added = await whole() if whole and lacks else changes.added
-            return self.beginning(key, run_id, run.new_title, added)
-        changes = replace(changes, is_branch=changes.is_branch or lacks)
-        return await self.following(key, run_id, run.spec.follows, changes, whole)
+            writes = self.beginning(key, run_id, run.new_title, added)
+        else:
+            changes = replace(changes, is_branch=changes.is_branch or lacks)
+            writes = await self.following(key, run_id, run.spec.follows, changes, whole)
+        if not (writes and whole and lacks):
+            return writes
+        return [(_MARK, _of(key)), *writes] if len(writes) < MAX_WRITES else ()
 
     def beginning(
         self, key: ThreadKey, run_id: str, title: str, added: Sequence[MessageText]
@@ -188,9 +206,16 @@ class SearchIndex:
         """Return the writes by which the index has the new title of a thread."""
         return [*_replacing_title(key, title)] if self.has_texts else ()
 
-    async def put(self, thread: Behind, whole: Sequence[MessageText]) -> None:
+    async def put(
+        self, thread: Behind, whole: Sequence[MessageText], *, with_substeps: bool = False
+    ) -> None:
         """Index all texts of a thread, unless a run has begun since. Raises StorageUnavailable."""
-        await self._database.write(_put, thread, whole)
+        await self._database.write(_put, thread, whole, with_substeps)
+
+    async def forget_substeps(self) -> None:
+        """Forget the texts of threads among which may be what subagents said: the threads are
+        indexed later without. Raises StorageUnavailable."""
+        await self._database.write(_forget_substeps)
 
     async def behind(self, limit: int, after: Behind | None = None) -> Sequence[Behind]:
         """Return threads whose index is behind, in the order of their keys; `after` is the last one
@@ -310,7 +335,18 @@ def _noting(key: ThreadKey, run_id: str, indexed: Indexed) -> Iterator[Indexing]
         yield _NOTE_RUN, of_run
 
 
-def _put(connection: Connection, thread: Behind, whole: Sequence[MessageText]) -> None:
+def _forget_substeps(connection: Connection) -> None:
+    marked = select(with_substeps.c.owner, with_substeps.c.thread_id)
+    for table in (texts, followed):
+        is_marked = tuple_(table.c.owner, table.c.thread_id).in_(marked)
+        others = [table.c.message_id != TITLE] if table is texts else []
+        connection.execute(delete(table).where(is_marked, *others))
+    connection.execute(delete(with_substeps))
+
+
+def _put(
+    connection: Connection, thread: Behind, whole: Sequence[MessageText], has_substeps: bool
+) -> None:
     key = thread.key
     is_there = select(threads.c.id).where(
         threads.c.owner == key.owner,
@@ -327,6 +363,8 @@ def _put(connection: Connection, thread: Behind, whole: Sequence[MessageText]) -
     writes = [*_replacing(key, removed, added), *_noting(key, thread.run_id, indexed)]
     if not _has_title(indexed):
         writes += _replacing_title(key, indexed.title)
+    if has_substeps:
+        writes.append((_MARK, _of(key)))
     for statement, parameters in writes:
         connection.execute(statement, parameters)
 

@@ -56,3 +56,11 @@ followed = Table(
 """The run whose texts the index has of each thread, so that a thread that misses some is known,
 whatever kept them away: a crash, an older server, a search that was off. `indexed_for` is the owner
 whose word the texts have: a thread that got another owner is indexed anew."""
+
+with_substeps = Table(
+    "search_substeps",
+    metadata,
+    Column("owner", TEXT, primary_key=True),
+    Column("thread_id", TEXT, primary_key=True),
+)
+"""The threads among whose texts may be what subagents said."""
