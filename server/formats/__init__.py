@@ -20,7 +20,7 @@ from turnstream.server.formats.fields import BodyLimits, an_object, read, shown
 from turnstream.server.formats.format import BodyFormat, Format, View, WireFormat
 from turnstream.server.formats.metadata import given
 from turnstream.server.formats.native import approval_body, queued_change
-from turnstream.server.turns.requests import AttachRequest, InvalidRequest, OnBusy, TurnRequest
+from turnstream.server.turns.requests import AttachRequest, InvalidRequest, TurnRequest
 
 __all__ = [
     "BODY_FORMATS",
@@ -72,9 +72,10 @@ class Formats:
         graph: str | None = None,
         protocol: str | None = None,
         on_busy: str | None = None,
+        on_interrupt: str | None = None,
     ) -> PostedTurn:
-        """Read a body. `format` and `graph` are those of the address, `protocol` and `on_busy`
-        those of the query; each of them wins.
+        """Read a body. `format` and `graph` are those of the address, the others those of the
+        query; each of them wins.
 
         Raises InvalidRequest.
         """
@@ -83,8 +84,8 @@ class Formats:
         reader = format or next(known)
         parsed = reader.parse(fields, limits)
         request = parsed.request
-        busy = None if on_busy is None else _on_busy(on_busy)
-        asked: dict[str, Any] = given(graph=graph, on_busy=busy)
+        query = given(on_busy=on_busy, on_interrupt=on_interrupt)
+        asked: dict[str, Any] = {**given(graph=graph), **(_read(query) if query else {})}
         if asked and isinstance(request, TurnRequest):
             request = replace(request, **asked)
         of_form = reader.wire_format or DEFAULT
@@ -104,10 +105,12 @@ class Formats:
         )
 
 
-def _on_busy(asked: str) -> OnBusy | None:
+def _read(query: Mapping[str, str]) -> dict[str, Any]:
+    """Read the keys of a body that stand in a query."""
     from turnstream.server.formats.graph_values import OfGraph
 
-    return read(OfGraph, {"on_busy": asked}, None).on_busy
+    asked = read(OfGraph, query, None)
+    return {name: getattr(asked, name) for name in query}
 
 
 DEFAULT = assistant_transport.WIRE_FORMAT

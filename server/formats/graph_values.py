@@ -64,8 +64,12 @@ class OfGraph(Values):
         "the bare value if one interrupt is open.",
     )
     on_interrupt: (
-        Annotated[Literal["discard", "reject"], Otherwise("invalid_on_interrupt")] | None
-    ) = Field(None, description="What a new message does to an open interrupt.")
+        Annotated[Literal["discard", "reject", "queue"], Otherwise("invalid_on_interrupt")] | None
+    ) = Field(
+        None,
+        description="What an open interrupt means to a new message: its end, a 409, or with "
+        "`on_busy: queue` that the message waits for an answer, to whatever waits for one.",
+    )
     on_busy: Annotated[Literal["reject", "stop", "queue"], Otherwise("invalid_on_busy")] | None = (
         Field(
             None,

@@ -113,6 +113,10 @@ _ON_BUSY = Parameter(
     "The effect of a live run of the thread: a 409, its end, or that the request waits.",
     one_of(["reject", "stop", "queue"]),
 )
+_ON_INTERRUPT = Parameter(
+    "The effect of an open interrupt on a message: as the body has it.",
+    one_of(["discard", "reject", "queue"]),
+)
 _KEY = Parameter(
     "Makes a retry safe: the same key and body attach to the same run.",
     {"type": "string", "maxLength": MAX_KEY_CHARS, "pattern": "[!-~]"},
@@ -128,7 +132,7 @@ def starts_run(id: str, body: str, examples: Mapping[str, Any]) -> Operation:
         id,
         {200: STREAM, 202: ACCEPTED},
         fields | START | VERSION | STORAGE,
-        query={"protocol": PROTOCOL, "on_busy": _ON_BUSY},
+        query={"protocol": PROTOCOL, "on_busy": _ON_BUSY, "on_interrupt": _ON_INTERRUPT},
         headers={"Prefer": _PREFER, "Idempotency-Key": _KEY},
         body=body,
         examples=examples,
@@ -172,6 +176,7 @@ class Chat(HTTPEndpoint):
             graph=request.path_params.get("graph"),
             protocol=query.get("protocol"),
             on_busy=query.get("on_busy"),
+            on_interrupt=query.get("on_interrupt"),
         )
         turn, raw = await state["bodies"].read(request, read)
         ignored, key = ignored_header(turn.ignored), _idempotency_key(request, raw)

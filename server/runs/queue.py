@@ -169,9 +169,14 @@ class RunQueue:
             wire_format=wire_format,
             # It was checked when it was queued: the runs ahead of it are no surprise.
             # A branch is one at a message that is new. A posted state is older than what the runs
-            # ahead leave.
+            # ahead leave. It waits for questions by itself.
             request=replace(
-                request, message=message, branch=None, based_on=None, posted_state=None
+                request,
+                message=message,
+                branch=None,
+                based_on=None,
+                posted_state=None,
+                on_interrupt="discard" if request.on_interrupt == "queue" else request.on_interrupt,
             ),
             queued_at=time.time(),
             roles=principal.roles,

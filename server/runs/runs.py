@@ -33,6 +33,7 @@ from turnstream.server.runs.run_starts import RunStarts
 from turnstream.server.runs.shutdown import Shutdown
 from turnstream.server.runs.signals import STOPPED
 from turnstream.server.runs.start import Equipment, RunSettings, RunStart
+from turnstream.server.runs.thread_version import QuestionWaits
 from turnstream.server.storage.interfaces import (
     Held,
     Hidden,
@@ -182,7 +183,7 @@ class Runs:
             return queued
         start = partial(self.start, principal, request, wire_format, idempotency)
         if not await self.queue.is_behind(key, request):
-            with suppress(RunInProgress):
+            with suppress(RunInProgress, QuestionWaits):
                 return await start()
         if request.branch and message and await self.queue.holds(key, message.id):
             return await start()

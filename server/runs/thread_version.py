@@ -13,7 +13,7 @@ from turnstream.server.runs.checkpoints import Checkpoints
 from turnstream.server.runs.claims import NewRun
 from turnstream.server.storage.interfaces import Held, ThreadEntry, ThreadStore
 from turnstream.server.turns.header import ThreadKey
-from turnstream.server.turns.requests import TurnRequest
+from turnstream.server.turns.requests import InvalidRequest, TurnRequest
 
 
 class UnknownThread(Exception):
@@ -35,12 +35,23 @@ class ThreadChanged(Exception):
         request was made on."""
 
 
+class QuestionWaits(InvalidRequest):
+    """Somebody is to answer the graph or a call first: the author of the message may not have seen
+    the question."""
+
+    def __init__(self) -> None:
+        sentence = "The thread waits for an answer, which comes before the message."
+        super().__init__("interrupt_pending", sentence, 409)
+
+
 async def check_version(request: TurnRequest, run: NewRun, checkpoints: Checkpoints) -> None:
-    """Raises UnknownThread, ThreadChanged."""
+    """Raises UnknownThread, QuestionWaits, ThreadChanged."""
     entry = run.thread
     if entry is None:
         if request.needs_thread:
             raise UnknownThread(run.key)
+    elif request.on_interrupt == "queue" and request.message and entry.run_state == "waiting":
+        raise QuestionWaits
     elif request.based_on not in (None, entry.run_id):
         state = await checkpoints.load(run.key)
         raise ThreadChanged(entry, _since(state.shown, request.based_on))

@@ -44,7 +44,7 @@ TABLE = """\
 409 export_in_progress | An export of yours is being sent. | Wait for its end, or close its connection.
 409 graph_mismatch | The thread belongs to another graph than the request names. | Name the graph of the thread or none, or start a new thread.
 409 graph_not_served | The graph of the thread is not served any more. | Start a new thread, or serve that graph again.
-409 interrupt_pending | The graph waits for an answer, and the request has `on_interrupt: reject`. | Send the answer as `resume`.
+409 interrupt_pending | The graph waits for an answer, and the request has `on_interrupt: reject`, or `queue` without `on_busy: queue`. | Send the answer as `resume`.
 409 message_exists | The thread has a message with this id. | Give the new message an id of its own.
 409 not_pending | The call does not wait for this client. | Load the thread for the calls that wait.
 409 nothing_to_continue | The last turn of the thread is complete. | Send a message.
@@ -88,7 +88,7 @@ TABLE = """\
 422 invalid_message_id | The id of a message has a character or a length that ids cannot have. | Use 1 to 64 of A-Z, a-z, 0-9, _ and -.
 422 invalid_multitask_strategy | `multitask_strategy` is unknown. | Send `enqueue`, `reject` or `interrupt`.
 422 invalid_on_busy | `on_busy` is unknown. | Send `reject`, `stop` or `queue`.
-422 invalid_on_interrupt | `on_interrupt` is unknown. | Send `discard` or `reject`.
+422 invalid_on_interrupt | `on_interrupt` is unknown. | Send `discard`, `reject` or `queue`.
 422 invalid_protocol | `protocol` is no wire format. | Name one of the formats in `detail`.
 422 invalid_query | `q` has no word, or too many words or characters. | Send 1 to 16 words in at most 200 characters.
 422 invalid_resume | The answers do not fit the open interrupts. | Send one answer for each interrupt, by its id, that fits its `response_schema`.

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 OnBusy = Literal["reject", "stop", "queue", "rollback"]
-OnInterrupt = Literal["discard", "reject"]
+OnInterrupt = Literal["discard", "reject", "queue"]
 MAX_CLIENT_TOOLS = 64
 """Tools that a client may bring with one request."""
 

@@ -138,7 +138,7 @@ export const startRun = (body, key, signal) =>
 /** Start a run, or have it wait for its turn, and stream nothing: `{run_id, queue_place?}`. */
 export async function handIn(body, key) {
   const headers = { "Idempotency-Key": key, Prefer: "respond-async" };
-  return (await request("POST", "/chat", body, { headers })).json();
+  return (await request("POST", "/chat?on_interrupt=queue", body, { headers })).json();
 }
 
 /** Attach to a run after a cursor; null when there is nothing to stream. */

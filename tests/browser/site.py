@@ -258,7 +258,7 @@ class Visit:
         made: list[str] = []
 
         def note(request: Request) -> None:
-            if request.url == f"{self.url}/chat":
+            if request.url.partition("?")[0] == f"{self.url}/chat":
                 made.append(request.url)
 
         self.note_requests(note)

@@ -212,7 +212,7 @@ async def test_what_a_full_queue_does_not_take_is_in_the_field_again(
     visit = scripted_visit
     await begin(visit, endpoint, gate)
     refusal = {"code": "queue_full", "detail": "20 messages wait already.", "status": 409}
-    await visit.page.route("**/chat", lambda route: route.fulfill(status=409, json=refusal))
+    await visit.page.route("**/chat*", lambda route: route.fulfill(status=409, json=refusal))
     await visit.field.fill("One too many")
     await visit.button("Queue").click()
     await expect(visit.field).to_have_value("One too many")
@@ -227,13 +227,13 @@ async def test_what_is_written_while_the_network_is_away_is_queued_when_it_is_ba
 ) -> None:
     visit = scripted_visit
     await begin(visit, endpoint, gate, "Two.", "Three.")
-    await visit.page.route("**/chat", lambda route: route.abort())
+    await visit.page.route("**/chat*", lambda route: route.abort())
     for words in ("Second", "Third"):
         await visit.field.fill(words)
         await visit.button("Queue").click()
     await expect(visit.said).to_have_count(3)
     await expect(visit.said.last).to_contain_text("Not sent yet")
-    await visit.page.unroute("**/chat")
+    await visit.page.unroute("**/chat*")
     await reconnect(visit)
     await expect(waiting(visit)).to_have_text([re.compile("Second"), re.compile("Third")])
     gate.set()
@@ -259,6 +259,32 @@ async def test_a_question_to_the_user_comes_before_what_is_queued(
     await expect(visit.reply).to_contain_text("Two.")
 
 
+async def test_a_question_that_comes_before_the_server_has_the_message_is_not_closed_by_it(
+    scripted_visit: Visit, endpoint: StrictEndpoint, gate: asyncio.Event
+) -> None:
+    visit = scripted_visit
+    question = reply(Say("Let me ask."), Pause(gate), Call(0, "c1", "request_user_selection", ASK))
+    endpoint.script(question, text_reply("Red it is."), text_reply("Two."))
+    await visit.say("First")
+    await expect(visit.reply).to_contain_text("Let me ask.")
+    arrives = asyncio.Event()
+
+    async def hold(route: Route) -> None:
+        await arrives.wait()
+        await route.continue_()
+
+    await visit.page.route("**/chat?*", hold)
+    async with visit.page.expect_request("**/chat?*"):
+        await queue(visit, "Second")
+    gate.set()
+    await expect(visit.button("Answer")).to_be_visible()
+    arrives.set()
+    await expect(waiting(visit)).to_contain_text("Waits: your answer comes first")
+    await visit.button("Answer").click()
+    await expect(visit.replies.first).to_contain_text("Red it is.")
+    await expect(visit.reply).to_contain_text("Two.")
+
+
 async def test_what_is_queued_before_a_new_thread_has_its_name_goes_into_it(
     scripted_visit: Visit, scripted: Client, endpoint: StrictEndpoint, gate: asyncio.Event
 ) -> None:
@@ -269,7 +295,7 @@ async def test_what_is_queued_before_a_new_thread_has_its_name_goes_into_it(
         await gate.wait()
         await route.continue_()
 
-    await visit.page.route("**/chat", hold)
+    await visit.page.route("**/chat*", hold)
     await visit.say("First")
     await queue(visit, "Second")
     gate.set()

@@ -87,7 +87,7 @@ async def test_a_queued_image_begins_once_though_its_tab_is_closed(
 
 async def send_offline(visit: Visit) -> None:
     """The first message of the thread, with an image, while the server is away."""
-    await visit.page.context.route("**/chat", lambda route: route.abort())
+    await visit.page.context.route("**/chat*", lambda route: route.abort())
     await choose(visit, payload("leaf.png", LEAF))
     await visit.say(WORDS)
     await expect(visit.said.last).to_contain_text("Not sent yet")
@@ -108,7 +108,7 @@ async def test_a_tab_without_the_image_of_a_message_that_waits_says_so_and_does_
     await send_offline(visit)
     await expect(other.said.last).to_contain_text("its images are not in this tab")
     await visit.leave()
-    await other.page.context.unroute("**/chat")
+    await other.page.context.unroute("**/chat*")
     await reconnect(other)
     await other.said.last.get_by_role("button", name="Take back").click()
     await expect(other.page.locator("#connection")).to_contain_text("were not kept")

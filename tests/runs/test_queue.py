@@ -35,7 +35,7 @@ from turnstream.server.formats import DEFAULT
 from turnstream.server.runs import queue
 from turnstream.server.runs.busy_threads import RunInProgress
 from turnstream.server.runs.lives import StreamLost
-from turnstream.server.runs.queue import Withdrawn
+from turnstream.server.runs.queue import QueuedRun, Withdrawn
 from turnstream.server.runs.reader import LoggedRun
 from turnstream.server.storage import queued_rows
 from turnstream.server.storage.checkpointer import SqliteCheckpointer
@@ -351,6 +351,27 @@ async def test_a_request_waits_while_a_question_waits_and_who_answers_or_passes_
         assert isinstance(run, LoggedRun)
         await is_through(inside)
         assert await said(inside) == (["A", "C", "B"] if goes_past else ["A", "B"])
+        assert [m.type for m in (await inside.messages())[:3]] == ["human", "ai", "tool"]
+
+
+async def test_a_message_waits_for_the_answer_to_a_question_that_its_author_has_not_seen(
+    tmp_path: Path,
+) -> None:
+    asks = call(QUESTION, name=SELECTION, id="call_1")
+    async with backend(tmp_path / "t.db", ScriptedModel.of([asks, finish("tool_calls")])) as inside:
+        await inside.turn(message("A"))
+        request = replace(message("B"), thread_id=THREAD, on_interrupt="queue")
+        with pytest.raises(InvalidRequest, match="waits for an answer"):
+            await inside.start(request)
+        queued = await inside.runs.start_or_queue(
+            LOCAL, replace(request, on_busy="queue"), DEFAULT.name
+        )
+        assert isinstance(queued, QueuedRun)
+        await inside.runs.queue.sweep()
+        assert await waiting(inside) == ["B"]
+        await inside.turn(answers(("call_1", {"value": "red"})))
+        await is_through(inside)
+        assert await said(inside) == ["A", "B"]
         assert [m.type for m in (await inside.messages())[:3]] == ["human", "ai", "tool"]
 
 
