@@ -137,7 +137,7 @@ def check_subagents(reader: LangGraphReader, expected: LangGraphReader) -> None:
         told = reader.below[namespace]
         assert {id: told.built.get(id) for id in below.built} == below.built
         kept = [one for one in told.values.get("messages", ()) if one["id"] in below.messages]
-        assert kept == [*below.messages.values()]
+        assert not told.values or kept == [*below.messages.values()]
 
 
 def _pass(_reader: LangGraphReader, _data: Any) -> None: ...
