@@ -17,7 +17,7 @@ from turnstream.server.runs.hooks import RunHooks
 from turnstream.server.runs.message_texts import texts, texts_under
 from turnstream.server.runs.runs import Runs
 from turnstream.server.runs.served_graphs import ServedGraphs
-from turnstream.server.runs.substeps import told_substeps
+from turnstream.server.runs.substep_record import told_substeps
 from turnstream.server.storage import thread_list
 from turnstream.server.storage.interfaces import ThreadStore
 from turnstream.server.storage.opened import Storage

@@ -152,7 +152,7 @@ class Checkpoints:
         rows = await self._store.substeps(header.key, calls | {*pending})
         known = [row for row in rows if row.call_id in pending or row.run_id == header.run_id]
         substeps.take_told(told, header.run_id, known)
-        await substeps.keep(self._store, header.key, header.run_id)
+        await substeps.record.write(self._store, header.key, header.run_id)
 
     def _messages(self, value: Any) -> tuple[Sequence[AnyMessage], bool]:
         """Return the messages of the channel, and True if no call of them needs what is stored

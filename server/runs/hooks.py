@@ -341,7 +341,7 @@ class _View:
     @property
     def has_substeps(self) -> bool:
         substeps = self._run.translator.substeps
-        return substeps is not None and substeps.has_spoken
+        return substeps is not None and not substeps.record.is_empty
 
 
 def _spec(start: RunStart) -> RunSpec:

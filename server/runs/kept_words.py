@@ -79,7 +79,7 @@ class KeptWords:
     def note(self) -> None:
         """The run has said something: it is kept soon, and substeps that have ended at once."""
         substeps = self._translator.substeps
-        if substeps and substeps.take_ended() and self._is_idle:
+        if substeps and substeps.record.take_ended() and self._is_idle:
             self._start(self._keep_substeps(substeps))
         if self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(KEEP_SECONDS, self._begin)
@@ -100,7 +100,7 @@ class KeptWords:
 
     async def _keep_substeps(self, substeps: Substeps) -> None:
         try:
-            await substeps.keep(self._store, self._key, self._run_id)
+            await substeps.record.write(self._store, self._key, self._run_id)
         except StorageError as error:
             logger.warning("run %(run)s: its substeps are not kept: %(error)s", self._about(error))
 

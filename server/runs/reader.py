@@ -10,7 +10,7 @@ from functools import partial
 from turnstream.server.extensions.base import ThreadVersions
 from turnstream.server.runs.asides import asides_of
 from turnstream.server.runs.served_graphs import ServedGraphs
-from turnstream.server.runs.substeps import told_substeps
+from turnstream.server.runs.substep_record import told_substeps
 from turnstream.server.runs.thread_state import ThreadState
 from turnstream.server.runs.transcript import Transcript
 from turnstream.server.runs.versions import (

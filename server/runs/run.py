@@ -314,8 +314,10 @@ class Run:
         """Keep what subagents have done. `of_answered`: under calls whose results are to be
         told."""
         substeps, start = self.translator.substeps, self.start
-        if substeps and (substeps.has_answered or not of_answered):
-            await substeps.keep(self._store, start.key, start.run_id, of_answered=of_answered)
+        if substeps and (substeps.record.has_answered or not of_answered):
+            await substeps.record.write(
+                self._store, start.key, start.run_id, of_answered=of_answered
+            )
 
     async def _keep_last_substeps(self) -> None:
         """Keep the rest of them: the answer is saved by now, and stands without them too."""

@@ -15,7 +15,8 @@ from turnstream.server.formats.assistant_transport.state import StateEncoder
 from turnstream.server.formats.format import StreamContext
 from turnstream.server.runs.speakers import Speakers
 from turnstream.server.runs.subagents import MARK, CallsAtWork
-from turnstream.server.runs.substeps import Substeps, told_substeps
+from turnstream.server.runs.substep_record import told_substeps
+from turnstream.server.runs.substeps import Substeps
 from turnstream.server.storage.kept_substeps import KeptSubstep
 from turnstream.server.turns.accumulate import ToldSubsteps
 from turnstream.server.turns.chunks import (
@@ -95,7 +96,7 @@ def texts(call: ToolCall) -> list[str]:
 
 async def kept(substeps: Substeps, rows: Rows | None = None) -> Rows:
     rows = rows or Rows()
-    await substeps.keep(rows, KEY, "r1")
+    await substeps.record.write(rows, KEY, "r1")
     return rows
 
 
@@ -167,8 +168,8 @@ async def test_only_what_ran_under_answered_calls_is_written_before_their_result
     said(substeps, 10)
     said(substeps, 10, under=OTHER)
     [*substeps.end(ROOT)]
-    assert substeps.has_answered
-    await substeps.keep(rows, KEY, "r1", of_answered=True)
+    assert substeps.record.has_answered
+    await substeps.record.write(rows, KEY, "r1", of_answered=True)
     assert {row.call_id for row in rows.rows.values()} == {ROOT}
     await kept(substeps, rows)
     assert {row.call_id for row in rows.rows.values()} == {ROOT, OTHER}
@@ -189,20 +190,20 @@ async def test_the_first_rows_of_a_call_replace_those_of_another_with_its_id() -
 async def test_a_run_that_cut_a_step_of_an_earlier_one_is_kept_as_its_log_tells_it() -> None:
     first, second, rows = begun(1_000), begun(1_000), Rows()
     said(first, 300)
-    await first.keep(rows, KEY, "r1")
+    await first.record.write(rows, KEY, "r1")
     before = {**rows.rows}
     second.take_back(before.values())
     chunks = [*second.stored((ROOT,), AIMessage("y" * 700, id="late"), ())]
     chunks += second.stored((ROOT,), AIMessage("z", id="last"), ())
     assert kinds(chunks, StepWithdrawn)
-    await second.keep(rows, KEY, "r2")
+    await second.record.write(rows, KEY, "r2")
     expected = shown(told_substeps(rows.rows.values(), SHOWN))
     assert expected.substeps_cut
     for left in (before, {**rows.rows}):
         again, found = begun(1_000), Rows()
         found.rows = {**left}
         again.take_told(chunks, "r2", [*left.values()])
-        await again.keep(found, KEY, "r2")
+        await again.record.write(found, KEY, "r2")
         assert shown(told_substeps([*found.rows.values()], SHOWN)) == expected
 
 
