@@ -56,6 +56,20 @@ export function chartFrame(
   `;
 }
 
+/**
+ * The figure of points over numbers, times or names: of a line chart, or of a scatter chart.
+ *
+ * @param {string} kind
+ * @param {{title?: string, x: any[], series: Series[], x_label?: string}} props
+ * @param {boolean} isStreaming
+ * @param {Record<string, any>} drawing
+ */
+export function chartOfPoints(kind, { title, x, series, x_label: xLabel }, isStreaming, drawing) {
+  const counted = (/** @type {number} */ count) => plural(count, "{count} point", "{count} points");
+  const points = { keys: x, series, head: xLabel ?? "x", counted };
+  return chartFrame({ kind, title, isStreaming, ...points }, drawing);
+}
+
 /** What stands in a `<details>`, made when that is opened first: thousands of cells take long. */
 const whenOpened = directive(
   class extends AsyncDirective {

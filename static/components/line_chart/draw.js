@@ -4,24 +4,13 @@
 
 import { html, render } from "../../vendor/lit-html/lit-html.js";
 import { icons } from "../../js/icons.js";
-import { chartFrame } from "../../js/chart.js";
+import { chartOfPoints } from "../../js/chart.js";
 import { drawing } from "../../js/drawing.js";
-import { plural, t } from "../../js/texts.js";
+import { t } from "../../js/texts.js";
 import { LinePlot } from "./line-plot.js";
 
-export function draw(props, { isStreaming }) {
-  const { title, x, series, x_label: xLabel } = props;
-  const chart = {
-    kind: t("Line chart"),
-    title,
-    counted: (/** @type {number} */ count) => plural(count, "{count} point", "{count} points"),
-    head: xLabel ?? "x",
-    keys: x,
-    series,
-    isStreaming,
-  };
-  return chartFrame(chart, lines(props));
-}
+export const draw = (props, { isStreaming }) =>
+  chartOfPoints(t("Line chart"), props, isStreaming, lines(props));
 
 const lines = drawing((element) => new Lines(element));
 

@@ -1,10 +1,10 @@
 /** Points over two axes of numbers, as SVG. */
 
 import { html, nothing, render, svg } from "../../vendor/lit-html/lit-html.js";
-import { axisOf, chartFrame, nameOf } from "../../js/chart.js";
+import { axisOf, chartOfPoints, nameOf } from "../../js/chart.js";
 import { drawing } from "../../js/drawing.js";
 import { formatCompact, formatNumber } from "../../js/format.js";
-import { plural, t } from "../../js/texts.js";
+import { t } from "../../js/texts.js";
 
 const HEIGHT = 260;
 const EDGE = { top: 12, right: 16, bottom: 30, left: 52 };
@@ -20,19 +20,8 @@ const MANY = 200;
  */
 
 /** @param {Props} props @param {{isStreaming: boolean}} page */
-export function draw(props, { isStreaming }) {
-  const { title, x, series, x_label: xLabel } = props;
-  const chart = {
-    kind: t("Scatter chart"),
-    title,
-    counted: (/** @type {number} */ count) => plural(count, "{count} point", "{count} points"),
-    head: xLabel ?? "x",
-    keys: x,
-    series,
-    isStreaming,
-  };
-  return chartFrame(chart, points(props));
-}
+export const draw = (props, { isStreaming }) =>
+  chartOfPoints(t("Scatter chart"), props, isStreaming, points(props));
 
 const points = drawing((element) => ({
   draw: (/** @type {Props} */ props) => render(picture(props, element.clientWidth), element),
