@@ -114,9 +114,13 @@ class WatchedSaver(BaseCheckpointSaver[str]):
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
         writes = self._writes(config)
-        saved = await self.write(writes, self.put, config, checkpoint, metadata, new_versions)
+        saved = await self.put_for(writes, config, checkpoint, metadata, new_versions)
         writes.note(config, checkpoint)
         return saved
+
+    async def put_for(self, watched: ThreadWrites, *put: Any) -> RunnableConfig:
+        """Write a checkpoint, with the arguments of `put`; an engine may have it go with others."""
+        return await self.write(watched, self.put, *put)
 
     async def aput_writes(
         self,
@@ -125,8 +129,11 @@ class WatchedSaver(BaseCheckpointSaver[str]):
         task_id: str,
         task_path: str = "",
     ) -> None:
-        watched = self._writes(config)
-        await self.write(watched, self.put_writes, config, writes, task_id, task_path)
+        await self.put_writes_for(self._writes(config), config, writes, task_id, task_path)
+
+    async def put_writes_for(self, watched: ThreadWrites, *put: Any) -> None:
+        """Write what a task has written, with the arguments of `put_writes`, in the same way."""
+        await self.write(watched, self.put_writes, *put)
 
     async def adelete_thread(self, thread_id: str) -> None:
         """A long thread in several transactions, its newest checkpoints first: other threads write

@@ -102,35 +102,19 @@ class PostgresCheckpointer(WatchedSaver, BasePostgresSaver):
     def followed(self, checkpoint_key: str) -> ThreadWrites:
         return HeldWrites(partial(self._write_all, checkpoint_key))
 
-    async def aput(
-        self,
-        config: RunnableConfig,
-        checkpoint: Checkpoint,
-        metadata: CheckpointMetadata,
-        new_versions: ChannelVersions,
-    ) -> RunnableConfig:
-        writes = self._writes(config)
-        if not isinstance(writes, HeldWrites):
-            return await super().aput(config, checkpoint, metadata, new_versions)
-        work = putting(config, checkpoint, metadata, new_versions)
-        saved: RunnableConfig = await writes.send(work)
-        writes.note(config, checkpoint)
+    async def put_for(self, watched: ThreadWrites, *put: Any) -> RunnableConfig:
+        if not isinstance(watched, HeldWrites):
+            return await super().put_for(watched, *put)
+        saved: RunnableConfig = await watched.send(putting(*put))
         return saved
 
-    async def aput_writes(
-        self,
-        config: RunnableConfig,
-        writes: Sequence[tuple[str, Any]],
-        task_id: str,
-        task_path: str = "",
-    ) -> None:
+    async def put_writes_for(self, watched: ThreadWrites, *put: Any) -> None:
         """While a graph streams they are on disk when a checkpoint behind them is, or when
         `ThreadWrites.committed` has returned."""
-        watched = self._writes(config)
         if isinstance(watched, HeldWrites):
-            await watched.hold(putting_writes(config, writes, task_id, task_path))
+            await watched.hold(putting_writes(*put))
         else:
-            await super().aput_writes(config, writes, task_id, task_path)
+            await super().put_writes_for(watched, *put)
 
     def put(
         self,
