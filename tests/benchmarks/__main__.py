@@ -21,6 +21,7 @@ BENCHMARKS = (
     "users",
     "observation",
     "growth",
+    "subagents",
     "workers",
     "start",
 )

@@ -237,7 +237,8 @@ def asking_behind_its_words(model: BaseChatModel) -> Any:
     async def think(state: MessagesState) -> dict[str, Any]:
         return {"messages": [await model.bind_tools([look_up]).ainvoke(state["messages"])]}
 
-    def ask(_: MessagesState) -> dict[str, Any]:
+    def ask(state: MessagesState) -> dict[str, Any]:
+        del state
         return {"messages": [AIMessage(f"It is {interrupt('Which?')}.")]}
 
     builder = StateGraph(MessagesState).add_node(think).add_node(ask)
