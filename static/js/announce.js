@@ -4,6 +4,7 @@
  */
 
 import { isUndecided } from "./approvals.js";
+import { isDrawing } from "./paint.js";
 import { plural, t } from "./texts.js";
 import { isAsked } from "./thread-state.js";
 
@@ -52,11 +53,12 @@ export class Speaker {
   /** After a painting. @param {{run: unknown}} state  of the thread store */
   follow({ run }) {
     if (!run && !this.#isLive) return;
+    const isLive = Boolean(run) || isDrawing();
     const blocks = this.#blocks;
     // What was there when the run began is known, or is read where it stands.
     if (!this.#isLive) for (const block of blocks) this.#spoken.add(block);
-    this.#isLive = Boolean(run);
-    const whole = run ? blocks.slice(0, -1) : blocks;
+    this.#isLive = isLive;
+    const whole = isLive ? blocks.slice(0, -1) : blocks;
     for (const block of whole.filter((each) => !this.#spoken.has(each))) {
       this.#spoken.add(block);
       const line = document.createElement("p");

@@ -9,7 +9,7 @@
 
 import { Lexer, Marked } from "../vendor/marked/marked.esm.js";
 import { legible, LIMITS } from "./bounds.js";
-import { highlighted, languageOf } from "./highlight.js";
+import { highlighted, languageOf, pieces } from "./highlight.js";
 import { safeLink } from "./links.js";
 import { t } from "./texts.js";
 
@@ -120,11 +120,13 @@ const marked = new Marked({
     },
     code({ text, lang }) {
       const language = languageOf(lang);
-      const inner = highlighted(text, language) ?? escape(text);
-      return `<pre><code class="${language && `language-${language}`}">${inner}</code></pre>`;
+      return codeOf(language, highlighted(text, language) ?? escape(text));
     },
   },
 });
+
+const codeOf = (language, inner) =>
+  `<pre><code class="${language && `language-${language}`}">${inner}</code></pre>`;
 
 /**
  * Characters that can begin or end something inline: the lexer may look at the rest of the text for
@@ -186,27 +188,71 @@ function lexed(text) {
 const FORMULAS = /<code class="math[^<]*/g;
 const PLAIN = "plain";
 const isSeen = ({ type }) => type !== "space" && type !== "def";
-const plain = (text) => ({ text: legible(text), markup: null, elements: 1 });
+const plain = (text) => ({ text: legible(text), markup: null, elements: 1, joins: false });
 
 /** @param {((text: string) => string) | null} close  closes what is half typed */
-function blockOf(token, close) {
-  if (token.type === PLAIN) return plain(token.raw);
+function blocksOf(token, close) {
+  if (token.type === PLAIN) return [plain(token.raw)];
   const isClosed =
     close === null || token.type === "code" || token.raw.length > LIMITS.closedCharacters;
   try {
-    const markup = legible(
-      marked.parser(isClosed ? [token] : lexed(close(token.raw)).filter(isSeen)),
-    );
-    const elements =
-      countOf(markup, /<[a-z]/g) +
-      LIMITS.elementsPerBlock * countOf(markup, /<(?:pre|table)>/g) +
-      (markup.match(FORMULAS)?.join("").length ?? 0);
-    return elements > LIMITS.blockElements
-      ? plain(token.raw)
-      : { text: token.raw, markup, elements };
+    const tokens = isClosed ? [token] : lexed(close(token.raw)).filter(isSeen);
+    const blocks = markupsOf(tokens).map((made, i) => {
+      const markup = legible(made);
+      return { text: token.raw, markup, elements: elementsIn(markup), joins: i > 0 };
+    });
+    const elements = blocks.reduce((sum, block) => sum + block.elements, 0);
+    return elements > LIMITS.blockElements ? [plain(token.raw)] : blocks;
   } catch {
-    return plain(token.raw);
+    return [plain(token.raw)];
   }
+}
+
+const elementsIn = (markup) =>
+  countOf(markup, /<[a-z]/g) +
+  LIMITS.elementsPerBlock * countOf(markup, /<(?:pre|table)>/g) +
+  (markup.match(FORMULAS)?.join("").length ?? 0);
+
+/** One, but for a list, a table or code that is long: each of them has some of its rows. */
+function markupsOf(tokens) {
+  const [token] = tokens;
+  if (tokens.length > 1 || !Object.hasOwn(IN_PIECES, token?.type)) return [marked.parser(tokens)];
+  return IN_PIECES[token.type](token);
+}
+
+const IN_PIECES = {
+  code({ text, lang }) {
+    const language = languageOf(lang);
+    const markup = highlighted(text, language);
+    if (markup === null) return [codeOf(language, escape(text))];
+    return pieces(markup).map((piece) => codeOf(language, piece));
+  },
+  list: (token) =>
+    grouped(token.items, ({ raw }) => raw.length).map((items) =>
+      marked.parser([{ ...token, items }]),
+    ),
+  table: (token) =>
+    grouped(token.rows, (row) => row.reduce((sum, { text }) => sum + text.length, 0)).map((rows) =>
+      marked.parser([{ ...token, rows }]),
+    ),
+};
+
+/** What a row takes beside its characters. */
+const ROW = 30;
+
+/** Rows in groups, by the lengths of their texts. */
+function grouped(rows, lengthOf) {
+  const groups = [[]];
+  let length = 0;
+  for (const row of rows) {
+    if (length > LIMITS.pieceCharacters) {
+      groups.push([]);
+      length = 0;
+    }
+    groups.at(-1).push(row);
+    length += ROW + lengthOf(row);
+  }
+  return groups;
 }
 
 /** Blocks at the end that more text may still change. */
@@ -215,7 +261,8 @@ const NOTHING = { blocks: 0, characters: 0, elements: 0 };
 
 /**
  * The blocks of a text that may still grow: while it does, only the last of them are made again. A
- * block has its `text` and its `markup`, HTML; null: it is plain text.
+ * block has its `text` and its `markup`, HTML; null: it is plain text. A long list, table or code is
+ * several blocks: the rows of those with `joins` belong to the list, table or code before them.
  */
 export class Blocks {
   #text = "";
@@ -226,7 +273,8 @@ export class Blocks {
   /**
    * @param {((text: string) => string) | null} close  closes what is half typed at the end of a
    *   text that streams
-   * @returns {{from: number, blocks: {text: string, markup: string | null}[]}}  the blocks from a
+   * @returns {{from: number, blocks: {text: string, markup: string | null, elements:
+   *   number, joins: boolean}[]}}  the blocks from a
    *   number on; those before it are as they were
    */
   update(text, streaming, close) {
@@ -262,9 +310,9 @@ export class Blocks {
         return [...blocks, plain(open.slice(used))];
       }
       if (isSeen(token)) {
-        const block = blockOf(token, this.#streaming && token === seen.at(-1) ? close : null);
-        blocks.push(block);
-        elements += block.elements + LIMITS.elementsPerBlock;
+        const made = blocksOf(token, this.#streaming && token === seen.at(-1) ? close : null);
+        blocks.push(...made);
+        for (const block of made) elements += block.elements + LIMITS.elementsPerBlock;
       }
       used += token.raw.length;
     }

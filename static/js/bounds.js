@@ -22,7 +22,10 @@ export const LIMITS = {
   /** So many more for each block, and for the frame around code or a table. */
   elementsPerBlock: 10,
   /** Elements that are drawn in one task; more of them are drawn in further ones. */
-  elementsPerTask: 4_000,
+  elementsPerTask: 500,
+  /** A long list, table or code is drawn in pieces: characters of their text, or their markup. */
+  pieceCharacters: 4_000,
+  pieceMarkup: 12_000,
   /** A longer block is not closed while it is being written. */
   closedCharacters: 10_000,
   /** Code that is longer, or has a longer word, has no colours. */

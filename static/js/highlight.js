@@ -74,6 +74,30 @@ export function highlighted(text, language) {
   return markup;
 }
 
+const TAG_OR_TEXT = /<[^>]*>|[^<]+/g;
+
+/**
+ * Markup in pieces that are drawn one after the other. An element that one of them ends in goes on
+ * in the next.
+ *
+ * @param {string} markup @returns {string[]}
+ */
+export function pieces(markup) {
+  const made = [];
+  const open = [];
+  let piece = "";
+  for (const [part] of markup.matchAll(TAG_OR_TEXT)) {
+    if (piece.length > LIMITS.pieceMarkup && part.startsWith("<span")) {
+      made.push(piece + "</span>".repeat(open.length));
+      piece = open.join("");
+    }
+    piece += part;
+    if (part.startsWith("</")) open.pop();
+    else if (part.startsWith("<")) open.push(part);
+  }
+  return [...made, piece];
+}
+
 /** Null: it would be too many elements, or the library fails. */
 function coloured(text, language) {
   try {

@@ -13,9 +13,9 @@ import { Blocks } from "./blocks.js";
 import { legible, LIMITS } from "./bounds.js";
 import { splitAtDates } from "./dates.js";
 import { mathOf, onceDrawn } from "./formulas.js";
-import { highlighted, onceLoaded } from "./highlight.js";
+import { highlighted, onceLoaded, pieces } from "./highlight.js";
 import { Pace } from "./paint.js";
-import { patch } from "./patch.js";
+import { join, patch } from "./patch.js";
 import { t } from "./texts.js";
 
 /** @type {{sanitize: (markup: string, options: object) => DocumentFragment}} */
@@ -63,9 +63,12 @@ class MarkdownView {
   #text = "";
   #streaming = false;
   #blocks = new Blocks();
-  /** `{text, markup, element}`, as they are shown. */
+  /** Blocks as they are shown, each with its `element`; `rows`: its nodes that have joined one. */
   #shown = [];
   #pace = new Pace(() => this.#show());
+  /** Languages whose colours are being loaded. */
+  #awaited = new Set();
+  #isDue = false;
 
   constructor(element) {
     this.#element = element;
@@ -83,57 +86,103 @@ class MarkdownView {
 
   #show() {
     const { from, blocks } = this.#blocks.update(this.#text, this.#streaming, remend);
-    return this.#draw(blocks, this.#shown.splice(from));
+    const known = this.#shown.splice(from);
+    const other = known.findIndex(({ joins }, i) => joins !== blocks[i]?.joins);
+    if (other >= 0) removeAll(known.splice(other));
+    if (endOfTask(blocks, known) === blocks.length) return this.#draw(blocks, known);
+    return nextTask().then(() => this.#draw(blocks, known));
   }
 
   /**
-   * Draw blocks in place of those that are known; very many of them in several tasks, and then a
-   * promise of the end is returned.
+   * Draw blocks in place of those that are known; many of them in several tasks, and then a promise
+   * of the end is returned.
    */
   #draw(blocks, known) {
-    const end = endOfTask(blocks);
+    const end = endOfTask(blocks, known);
     this.#place(blocks.slice(0, end), known);
-    if (end < blocks.length)
-      return nextTask().then(() => this.#draw(blocks.slice(end), known.slice(end)));
-    for (const { element } of known.slice(end)) element.remove();
-    return undefined;
+    if (end === blocks.length) return undefined;
+    return nextTask().then(() => this.#draw(blocks.slice(end), known.slice(end)));
   }
 
   #place(blocks, known) {
     const made = elementsOf(blocks.filter((block, i) => !isSame(block, known[i])));
-    for (const [i, block] of blocks.entries()) {
-      let element = known[i]?.element;
-      if (!isSame(block, known[i])) element = this.#put(made.next().value, element);
-      this.#shown.push({ ...block, element });
+    for (const [i, block] of blocks.entries())
+      this.#shown.push(
+        isSame(block, known[i])
+          ? known[i]
+          : { ...block, ...this.#put(made.next().value, block, known[i]) },
+      );
+  }
+
+  #put(made, { joins }, known) {
+    const element = joins
+      ? this.#shown.at(-1).element
+      : placed(this.#element, known?.element, made);
+    const rows = joins
+      ? join(rowsOf(element), known?.rows ?? [], [...rowsOf(made).childNodes])
+      : [];
+    finishLater(element);
+    this.#colourLater(element);
+    return { element, rows };
+  }
+
+  #colourLater(block) {
+    for (const element of block.querySelectorAll("pre > code[class^='language-']")) {
+      const language = languageIn(element);
+      if (this.#awaited.has(language)) continue;
+      this.#awaited.add(language);
+      onceLoaded(language, () => this.#again()).finally(() => this.#awaited.delete(language));
     }
   }
 
-  /** Show a block, in the element of its place if there is one. */
-  #put(made, element) {
-    const stays = element?.nodeName === made.nodeName;
-    if (stays) patch(element, made);
-    else if (element) element.replaceWith(made);
-    else this.#element.append(made);
-    const shown = stays ? element : made;
-    finishLater(shown);
-    return shown;
+  /** Make all blocks anew, in a task of its own; those that stay as they were are not drawn. */
+  #again() {
+    if (this.#isDue) return;
+    this.#isDue = true;
+    setTimeout(() => {
+      this.#isDue = false;
+      this.#blocks = new Blocks();
+      this.#pace.now();
+    });
   }
 }
 
-const nextTask = () => new Promise((resolve) => setTimeout(resolve));
+/** A hidden tab has no frames that wait, and slow timers. */
+const nextTask = () =>
+  document.hidden ? Promise.resolve() : new Promise((resolve) => setTimeout(resolve));
 
 /** How many blocks are drawn in one task. */
-function endOfTask(blocks) {
+function endOfTask(blocks, known) {
   let elements = 0;
-  const past = blocks.findIndex(
-    (block) => (elements += block.elements + LIMITS.elementsPerBlock) > LIMITS.elementsPerTask,
-  );
+  const past = blocks.findIndex((block, i) => {
+    if (!isSame(block, known[i])) elements += block.elements + LIMITS.elementsPerBlock;
+    return elements > LIMITS.elementsPerTask;
+  });
   return past < 0 ? blocks.length : Math.max(past, 1);
 }
 
 /** Whether a block is what is shown in its place. */
 const isSame = ({ text, markup }, known) =>
   known !== undefined && known.markup === markup && (markup !== null || known.text === text);
+
+/** Show a block at the end of a text, or in the element of its place. */
+function placed(parent, element, made) {
+  if (element?.nodeName === made.nodeName) {
+    patch(element, made);
+    return element;
+  }
+  if (element) element.replaceWith(made);
+  else parent.append(made);
+  return made;
+}
+
+/** What the rows of a block are in that others may join. */
+const rowsOf = (block) => block.querySelector(":scope > :is(ul, ol), tbody, pre > code");
+
+function removeAll(blocks) {
+  for (const { joins, element, rows } of blocks)
+    for (const node of joins ? rows : [element]) node.remove();
+}
 
 /**
  * The elements of blocks. All HTML is cleaned at once: DOMPurify takes longer to begin than for a
@@ -172,24 +221,9 @@ function drawFormula(element) {
 
 const languageIn = (code) => code.className.replace("language-", "");
 
-/** The languages that code waits for. @type {WeakMap<Element, string>} */
-const awaited = new WeakMap();
-
 function finishLater(block) {
   for (const element of block.querySelectorAll("code.math"))
     onceDrawn(() => element.isConnected && drawFormula(element));
-  for (const element of block.querySelectorAll("pre > code[class^='language-']")) {
-    const language = languageIn(element);
-    if (awaited.get(element) === language) continue;
-    awaited.set(element, language);
-    onceLoaded(language, () => paintLater(element));
-  }
-}
-
-/** Code that was shown before its colours were loaded. */
-function paintLater(element) {
-  const markup = highlighted(element.textContent, languageIn(element));
-  if (markup !== null) element.replaceChildren(purifier.sanitize(markup, CLEAN));
 }
 
 function keepDates(block) {
@@ -262,14 +296,26 @@ class CodeDirective extends Directive {
     if (this.#shown === text) return noChange;
     this.#shown = text;
     const shown = legible(text);
-    const paint = () => {
-      const markup = highlighted(shown, language);
-      if (markup === null) part.element.textContent = shown;
-      else part.element.replaceChildren(purifier.sanitize(markup, CLEAN));
-    };
+    part.element.textContent = shown;
+    const paint = () => this.#paint(part.element, shown, highlighted(shown, language));
     paint();
     if (language) onceLoaded(language, () => this.#shown === text && paint());
     return noChange;
+  }
+
+  /** Put colours in place of the plain text, piece by piece. */
+  async #paint(element, text, markup) {
+    const current = this.#shown;
+    if (markup === null) return;
+    const rest = document.createTextNode(text);
+    for (const piece of pieces(markup)) {
+      const made = purifier.sanitize(piece, CLEAN);
+      rest.data = rest.data.slice(made.textContent.length);
+      if (rest.isConnected) rest.before(made);
+      else element.replaceChildren(made, rest);
+      await nextTask();
+      if (this.#shown !== current) return;
+    }
   }
 
   render() {

@@ -18,6 +18,16 @@ export function painter(paint) {
 /** What was to be painted until now has been. */
 export const afterPaint = (then) => requestAnimationFrame(() => requestAnimationFrame(then));
 
+/** Paces whose work is not done. @type {Set<Pace>} */
+const unfinished = new Set();
+/** @type {(() => void)[]} */
+const waiting = [];
+
+export const isDrawing = () => unfinished.size > 0;
+
+/** What was to be painted until now has been, and long texts are drawn to their ends. */
+export const afterDrawing = (then) => afterPaint(() => (isDrawing() ? waiting.push(then) : then()));
+
 /** After work that takes longer than this comes a rest, `REST` times as long. */
 const SLOW_MS = 50;
 const REST = 3;
@@ -42,8 +52,10 @@ export class Pace {
   soon() {
     const rest = this.#restsUntil - performance.now();
     if (this.#isWorking) this.#again ??= "soon";
-    else if (rest > 0) this.#timer ??= setTimeout(() => this.now(), rest);
-    else this.now();
+    else if (rest > 0) {
+      this.#timer ??= setTimeout(() => this.now(), rest);
+      unfinished.add(this);
+    } else this.now();
   }
 
   now() {
@@ -56,8 +68,18 @@ export class Pace {
     const began = { at: performance.now(), isHidden: document.hidden };
     const further = this.#work();
     this.#isWorking = further !== undefined;
-    if (further) further.finally(() => this.#measure(began));
-    else this.#measure(began);
+    if (further) {
+      unfinished.add(this);
+      further.finally(() => this.#measure(began));
+    } else {
+      this.#measure(began);
+      this.#finish();
+    }
+  }
+
+  #finish() {
+    unfinished.delete(this);
+    if (!isDrawing()) for (const then of waiting.splice(0)) setTimeout(then);
   }
 
   #measure({ at, isHidden }) {
@@ -70,6 +92,7 @@ export class Pace {
       this.#isWorking = false;
       this.#again = null;
       if (again) this[again]();
+      else if (this.#timer === undefined) this.#finish();
     });
   }
 }

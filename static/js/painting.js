@@ -7,7 +7,7 @@ import { render } from "../vendor/lit-html/lit-html.js";
 import { barView, noteView } from "./bar-view.js";
 import { cut } from "./bounds.js";
 import { isOpenToChoice } from "./graphs.js";
-import { painter } from "./paint.js";
+import { afterDrawing, isDrawing, painter } from "./paint.js";
 import { textOf } from "./parts.js";
 import { TITLE } from "./settings.js";
 import { t } from "./texts.js";
@@ -52,7 +52,7 @@ export class Painting {
   }
 
   thread = painter(() => {
-    const { thread, follower, editing, forms, composer, announcer, speaker, notice } = this.page;
+    const { thread, follower, editing, forms, composer, announcer, notice } = this.page;
     const { state } = thread;
     follower.hasEnd = state.messages.length > 0;
     editing.check();
@@ -66,12 +66,19 @@ export class Painting {
     element("latest").hidden = follower.pinned;
     composer.show(thread.busy, Boolean(state.run?.stopping));
     announcer.follow(state);
-    speaker.follow(state);
+    this.#speak();
     if (this.#barOf !== JSON.stringify(this.#shownInBar())) this.bar();
     const title = state.id === null ? t("New thread") : visible(state.title || titleOf(state));
     element("title").textContent = title;
     document.title = `${title} · ${TITLE}`;
   });
+
+  /** The end of a reply may be drawn after its run. */
+  #speak() {
+    const { thread, speaker } = this.page;
+    speaker.follow(thread.state);
+    if (!thread.state.run && isDrawing()) afterDrawing(() => this.#speak());
+  }
 
   /** Messages that are put before those which are seen move none of these. */
   #log(state) {

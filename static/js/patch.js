@@ -6,21 +6,56 @@
 /** What a person's click has set, which no newer tree takes back. */
 const OF_A_PERSON = ["data-copy", "data-copy-words", "open"];
 
-/** @param {Element} old  is changed @param {Element} fresh  gives up what it has */
+/** Nodes that a tree has got from elsewhere. @type {WeakSet<Node>} */
+const joined = new WeakSet();
+
+/**
+ * Nodes that join a tree stay in it when it is made as a newer one is, behind those that are.
+ *
+ * @param {Element} old  is changed @param {Element} fresh  gives up what it has
+ */
 export function patch(old, fresh) {
   patchAttributes(old, fresh);
-  const before = [...old.childNodes];
-  const after = [...fresh.childNodes];
-  for (const [i, node] of after.entries()) patchNode(old, before[i], node);
-  for (const node of before.slice(after.length)) node.remove();
+  const nodes = [...old.childNodes];
+  const next = nodes.find((node) => joined.has(node)) ?? null;
+  const before = nodes.filter((node) => !joined.has(node));
+  patchNodes(old, before, [...fresh.childNodes], next);
 }
 
-/** @param {Element} parent @param {ChildNode | undefined} old @param {ChildNode} fresh */
-function patchNode(parent, old, fresh) {
-  if (!old) parent.append(fresh);
-  else if (old.nodeName !== fresh.nodeName) old.replaceWith(fresh);
-  else if (old instanceof Element && fresh instanceof Element) patch(old, fresh);
+/**
+ * Nodes join a tree, in place of those that joined it before them.
+ *
+ * @param {Element} parent @param {ChildNode[]} before @param {ChildNode[]} fresh
+ * @returns {ChildNode[]}  those that have joined it
+ */
+export function join(parent, before, fresh) {
+  const nodes = patchNodes(parent, before, fresh, before.at(-1)?.nextSibling ?? null);
+  for (const node of nodes) joined.add(node);
+  return nodes;
+}
+
+/**
+ * @param {Element} parent @param {ChildNode[]} before @param {ChildNode[]} fresh
+ * @param {ChildNode | null} next  stands behind them
+ */
+function patchNodes(parent, before, fresh, next) {
+  const nodes = fresh.map((node, i) => patched(before[i], node));
+  for (const node of nodes.slice(before.length)) parent.insertBefore(node, next);
+  for (const node of before.slice(fresh.length)) node.remove();
+  return nodes;
+}
+
+/** @param {ChildNode | undefined} old @param {ChildNode} fresh */
+function patched(old, fresh) {
+  if (!old) return fresh;
+  if (old instanceof Element && fresh instanceof Element && old.nodeName === fresh.nodeName)
+    patch(old, fresh);
   else if (old instanceof Text && fresh instanceof Text) patchText(old, fresh.data);
+  else {
+    old.replaceWith(fresh);
+    return fresh;
+  }
+  return old;
 }
 
 /**

@@ -1,6 +1,6 @@
 /** The open thread on paper. */
 
-import { afterPaint } from "./paint.js";
+import { afterDrawing } from "./paint.js";
 
 /**
  * Prints it whole: messages that are not loaded yet are loaded first. If one page of them cannot
@@ -12,7 +12,7 @@ export async function printThread(thread) {
   while (isOpen() && thread.state.hasEarlier) {
     await thread.earlier();
     if (thread.state.earlierFailed) return;
-    await new Promise(afterPaint);
+    await new Promise(afterDrawing);
   }
   if (isOpen()) print();
 }

@@ -4,7 +4,7 @@
 
 import { showVersion } from "./location.js";
 import { loaded } from "./notice.js";
-import { afterPaint } from "./paint.js";
+import { afterDrawing } from "./paint.js";
 import { Places } from "./places.js";
 import { t } from "./texts.js";
 
@@ -49,8 +49,8 @@ export class Reading {
     this.#goal = place;
     const rest = () => {
       onWhole();
-      if (found) afterPaint(() => notice.told(this.#showFound(id, found, focused)));
-      else if (place) afterPaint(() => this.#goBack(id, place));
+      if (found) afterDrawing(() => notice.told(this.#showFound(id, found, focused)));
+      else if (place) afterDrawing(() => this.#goBack(id, place));
     };
     requestAnimationFrame(() => setTimeout(rest));
   }
@@ -72,7 +72,7 @@ export class Reading {
       if (follower.restore(place)) return true;
       if (!thread.state.hasEarlier || thread.state.earlierFailed) return false;
       await thread.earlier();
-      await new Promise(afterPaint);
+      await new Promise(afterDrawing);
     }
     return false;
   }
@@ -89,7 +89,7 @@ export class Reading {
       if (version === null) throw new Error(GONE);
       await thread.look(version);
       showVersion(thread.state.looksAt);
-      await new Promise(afterPaint);
+      await new Promise(afterDrawing);
       if (!(await this.#goTo(id, place))) return;
     }
     // Nobody who went on to something else is taken away from it.

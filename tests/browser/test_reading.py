@@ -72,6 +72,71 @@ async def test_a_reply_is_heard_block_by_block_as_it_grows(
     await expect(heard).to_be_empty()
 
 
+def long_reply(rows: int) -> str:
+    """A list, a table and code, of so many rows each."""
+    code = "".join(
+        f"def name_{i}(value: int) -> str:\n    return f'{i}'  # {i}\n" for i in range(rows)
+    )
+    items = "\n".join(f"- item **{i}** with `code` and some more words" for i in range(rows))
+    table = "|a|b|\n|-|-|\n" + "".join(f"|{i}|word *{i}*|\n" for i in range(rows))
+    return f"{items}\n\n{table}\n```python\n{code}```\n\nThe end."
+
+
+MOST_AT_ONCE = """
+globalThis.mostAtOnce = 0;
+new MutationObserver((records) => {
+  const added = new Set(
+    records.flatMap(({ addedNodes }) => [...addedNodes])
+      .filter((node) => node instanceof Element && node.closest("#log"))
+      .flatMap((element) => [element, ...element.querySelectorAll("*")]));
+  mostAtOnce = Math.max(mostAtOnce, added.size);
+}).observe(document, { subtree: true, childList: true });
+"""
+"""Counts the elements that one task puts into the log."""
+
+
+async def test_a_long_reply_is_drawn_in_many_small_tasks_and_is_whole(
+    scripted_visit: Visit, endpoint: StrictEndpoint
+) -> None:
+    visit, text = scripted_visit, long_reply(250)
+    visit.worn = True
+    await visit.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    await visit.page.add_init_script(MOST_AT_ONCE)
+    await visit.page.reload()
+    endpoint.script(reply(*(Say(text[i : i + 4_000]) for i in range(0, len(text), 4_000))))
+    await visit.ask("Go")
+    await expect(visit.page.locator("#spoken p").last).to_have_text("The end.")
+    for _ in range(2):
+        await expect(visit.reply.locator("p").last).to_have_text("The end.")
+        await expect(visit.reply.locator(".block")).to_have_count(4)
+        await expect(visit.reply.locator("ul > li")).to_have_count(250)
+        await expect(visit.reply.locator("tr")).to_have_count(251)
+        await expect(visit.reply.locator(".hljs-keyword")).to_have_count(500)
+        await visit.button("Copy code").click()
+        copied = await visit.page.evaluate("() => navigator.clipboard.readText()")
+        assert copied.strip() == text.partition("python\n")[2].partition("```")[0].strip()
+        assert await visit.page.evaluate("() => mostAtOnce") < 1_000
+        await visit.page.reload()
+
+
+async def test_what_is_selected_in_a_long_list_stays_while_it_grows(
+    scripted_visit: Visit, endpoint: StrictEndpoint
+) -> None:
+    pause = Pause(asyncio.Event())
+    lines = [f"- item {i} of very many items\n" for i in range(400)]
+    endpoint.script(reply(Say("".join(lines[:300])), pause, Say("".join(lines[300:]))))
+    await scripted_visit.say("Go")
+    items = scripted_visit.reply.locator("li")
+    await expect(items).to_have_count(300)
+    await items.nth(298).evaluate("(item) => getSelection().selectAllChildren(item)")
+    pause.event.set()
+    await scripted_visit.idle()
+    await expect(items).to_have_count(400)
+    await expect(scripted_visit.reply.locator("ul")).to_have_count(1)
+    selected = "() => getSelection().toString().trim()"
+    assert await scripted_visit.page.evaluate(selected) == "item 298 of very many items"
+
+
 async def test_a_reply_is_heard_while_a_message_is_queued_behind_it(
     scripted_visit: Visit, endpoint: StrictEndpoint
 ) -> None:

@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { LIMITS } from "../../static/js/bounds.js";
 import { Blocks } from "../../static/js/blocks.js";
+import { onceLoaded } from "../../static/js/highlight.js";
 import remend from "../../static/vendor/remend/remend.js";
 import { Lexer } from "../../static/vendor/marked/marked.esm.js";
 import { table } from "./tables.mjs";
@@ -245,6 +246,49 @@ test("a text that grows is read as often as its last blocks are long, and not fr
   // closed.
   assert.ok(read < words.length * paragraph.length * 4, `${read} characters`);
 });
+
+const LONG = {
+  list: Array.from({ length: 600 }, (_, i) => `- item **${i}** with \`code\` in it`),
+  table: ["|a|b|c|", "|-|-|-|", ...Array.from({ length: 600 }, (_, i) => `|${i}|*b*|c c c|`)],
+  code: ["```js", ...Array.from({ length: 600 }, (_, i) => `const a${i} = "b"; // c`), "```"],
+};
+await new Promise((loaded) => onceLoaded("javascript", loaded));
+const wordsOf = (markup) => markup.replace(/<thead>[^]*?<\/thead>|<[^>]*>|\n/g, "");
+
+table(
+  "a long block is made in pieces: further ones join the first, and each has few elements",
+  Object.entries(LONG),
+  (_, lines) => {
+    const [first, ...others] = blocksOf(lines.join("\n"));
+    assert.equal(first.joins, false);
+    assert.ok(others.length > 2 && others.every(({ joins }) => joins));
+    for (const { elements } of [first, ...others])
+      assert.ok(elements < 2 * LIMITS.elementsPerTask, `${elements} elements`);
+    const words = wordsOf([first, ...others].map(({ markup }) => markup).join(""));
+    const short = lines.map((line) => markupOf([...lines.slice(0, 2), line].join("\n")));
+    assert.ok(words.length > 4_000);
+    for (const i of [300, 599]) assert.ok(words.includes(wordsOf(short[i]).slice(-8)), short[i]);
+  },
+);
+
+table(
+  "while a long block grows, the pieces before its last one stay as they are",
+  Object.entries(LONG),
+  (_, lines) => {
+    const blocks = new Blocks();
+    let shown = [];
+    for (const length of [200, 350, 500, 550, 602]) {
+      const { from, blocks: made } = blocks.update(lines.slice(0, length).join("\n"), true, null);
+      assert.equal(from, 0);
+      const settled = shown.slice(0, -1).map(({ markup }) => markup);
+      assert.deepEqual(
+        made.slice(0, settled.length).map(({ markup }) => markup),
+        settled,
+      );
+      shown = made;
+    }
+  },
+);
 
 test("a text of too many blocks that goes on is not read again", (t) => {
   const blocks = new Blocks();

@@ -3,7 +3,13 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { LIMITS } from "../../static/js/bounds.js";
-import { highlighted, LANGUAGES, languageOf, onceLoaded } from "../../static/js/highlight.js";
+import {
+  highlighted,
+  LANGUAGES,
+  languageOf,
+  onceLoaded,
+  pieces,
+} from "../../static/js/highlight.js";
 import { table } from "./tables.mjs";
 
 await Promise.all(
@@ -68,6 +74,20 @@ table(
 test("a long word, and code that is too long, have no colours", () => {
   assert.equal(highlighted("a".repeat(LIMITS.colouredWord), "javascript"), null);
   assert.equal(highlighted("a ".repeat(LIMITS.colouredCharacters), "javascript"), null);
+});
+
+test("coloured code in pieces is the same text, and each piece closes what it opens", () => {
+  const code = `a = \`${"b ${c + 1} d\n".repeat(2000)}\`;`;
+  const whole = highlighted(code, "javascript");
+  const made = pieces(whole);
+  const textOf = (markup) => markup.replace(/<[^>]*>/g, "");
+  assert.ok(made.length > 3);
+  assert.equal(made.map(textOf).join(""), textOf(whole));
+  for (const piece of made) {
+    assert.equal(piece.split("<span").length, piece.split("</span>").length);
+    assert.ok(piece.startsWith('<span class="hljs-string">') || piece === made[0]);
+    assert.ok(piece.length < 2 * LIMITS.pieceMarkup);
+  }
 });
 
 table(

@@ -2,9 +2,10 @@
 
 import assert from "node:assert/strict";
 import test from "node:test";
-import { Pace } from "../../static/js/paint.js";
+import { afterDrawing, isDrawing, Pace } from "../../static/js/paint.js";
 
 globalThis.document = { hidden: false };
+globalThis.requestAnimationFrame = (frame) => frame(0);
 
 /** Work that takes so many milliseconds each time, by a clock of the test. */
 function paced(t, takes) {
@@ -62,6 +63,28 @@ test("work in a hidden tab, whose timers are slow, is followed by no rest", (t) 
   document.hidden = false;
   pace.soon();
   assert.equal(done.length, 2);
+});
+
+test("what waits for the drawing waits for all of it, and for rests too", async (t) => {
+  t.mock.timers.enable({ apis: ["setTimeout"] });
+  const ends = [];
+  const pace = new Pace(() => new Promise((end) => ends.push(end)));
+  const done = t.mock.fn();
+  afterDrawing(done);
+  assert.equal(done.mock.callCount(), 1);
+  pace.soon();
+  pace.now();
+  assert.ok(isDrawing());
+  afterDrawing(done);
+  for (let i = 0; i < 2; i += 1) {
+    assert.equal(done.mock.callCount(), 1);
+    ends[i]();
+    await new Promise(setImmediate);
+    t.mock.timers.tick(1);
+  }
+  t.mock.timers.tick(1);
+  assert.ok(!isDrawing());
+  assert.equal(done.mock.callCount(), 2);
 });
 
 test("work in several tasks rests after the last, and is done once more if that is wanted meanwhile", async (t) => {

@@ -1,2 +1,0 @@
-import{a as p}from"./chunk-FZKDPHCR.js";import"./chunk-VQS3ODOB.js";import{D as m,M as r,N as a,Q as n,X as d,Y as f,i}from"./chunk-USGA5I56.js";var j=t=>({...t,parts:m(t)});async function T({id:t,looksAt:c},w){let s=await i(t,c),{title:o,messages:h,state:l}=JSON.parse(s);if(w==="json"){a(r(o,"json"),"application/json",s);return}let x=h.map(j),e={title:o,messages:f(x,d(l))};await n(e.messages),a(r(o,"md"),"text/markdown",p(e))}export{T as exportThread};
-//# sourceMappingURL=export-I4HICPY7.js.map
