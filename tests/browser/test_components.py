@@ -3,21 +3,14 @@
 import asyncio
 import csv
 import json
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-import pytest
 from playwright.async_api import Locator, expect
 
-from tests.browser.conftest import Visitors, both_looks
+from tests.browser.conftest import both_looks
 from tests.browser.site import Visit
 from tests.support.endpoint import Args, Call, Pause, StrictEndpoint, call_reply, reply
-from tests.support.serving import PROJECT, endpoint_settings, serving
-from turnstream.tools.catalogue import Catalogue
-from turnstream.tools.contract import real_tool
-from turnstream.tools.ui import render_ui_component
 
 RENDER = "render_ui_component"
 LINES = {
@@ -247,161 +240,3 @@ async def test_components_are_there_after_a_reload(
     await show(scripted_visit, endpoint, "line_chart", LINES)
     await scripted_visit.page.reload()
     await expect(scripted_visit.page.locator("figure canvas")).to_be_visible()
-
-
-COMPONENTS = PROJECT / "tests" / "data" / "components"
-"""The package of an integrator: one component, with everything that a folder may hold."""
-GAUGE = {"title": "Load", "value": 70, "unit": "kW", "alarm": 7, "readings": [10, 70]}
-GAUGE_TEXT = "**Load**\n\nAt 70 kW"
-acknowledged: list[int] = []
-
-
-@real_tool(client_fields=["alarm"], needs_approval=lambda args, _caller: args["alarm"] > 100)
-def acknowledge(alarm: int) -> dict[str, Any]:
-    """Acknowledge an alarm.
-
-    Args:
-        alarm: Its number.
-    """
-    acknowledged.append(alarm)
-    return {"alarm": alarm}
-
-
-@asynccontextmanager
-async def integrated(
-    endpoint: StrictEndpoint,
-    visitors: Visitors,
-    folder: Path,
-    look: str = "desktop",
-    components: Path = COMPONENTS,
-) -> AsyncIterator[Visit]:
-    """A visit to a server whose deployer has added components."""
-    own = endpoint_settings(folder / "t.db", endpoint, components=(components,))
-    async with serving(own, Catalogue((acknowledge,), (render_ui_component,))) as client:
-        yield await (await visitors(client.url, look)).open()
-
-
-@pytest.mark.parametrize("look", ["desktop", "phone-dark"])
-async def test_a_component_of_the_deployer_streams_and_is_there_after_a_reload(
-    endpoint: StrictEndpoint, visitors: Visitors, tmp_path: Path, look: str
-) -> None:
-    more = Pause(asyncio.Event())
-    endpoint.script(
-        reply(
-            Call(0, "c1", RENDER, '{"component": "alarm_gauge", "props": {"title": "Load", "un'),
-            more,
-            Args(0, 'it": "kW", "value": 70, "alarm": 7, "readings": [10, 70]}}'),
-        )
-    )
-    async with integrated(endpoint, visitors, tmp_path, look) as visit:
-        await visit.say("Show the load")
-        figure = visit.reply.locator("figure")
-        await expect(figure.locator(".skeleton.list")).to_be_visible()
-        await expect(figure.get_by_role("heading")).to_have_text("Load")
-        more.event.set()
-        await visit.idle()
-        await expect(figure.locator("meter")).to_have_attribute("value", "70")
-        await visit.page.reload()
-        await expect(figure.locator("rect")).to_have_count(2)
-        await expect(figure.locator("svg")).to_have_css("height", "40px")
-        await visit.page.emulate_media(media="print")
-        await expect(figure.locator("strong")).to_be_visible()
-        await expect(figure.get_by_role("button")).to_be_hidden()
-
-
-async def test_a_component_of_the_deployer_is_copied_and_exported_in_its_own_words(
-    endpoint: StrictEndpoint, visitors: Visitors, tmp_path: Path
-) -> None:
-    async with integrated(endpoint, visitors, tmp_path) as visit:
-        await visit.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-        await show(visit, endpoint, "alarm_gauge", GAUGE)
-        await visit.reply.get_by_role("button", name="Copy message").click()
-        await expect(visit.reply.locator("[data-copy=copied]")).to_be_visible()
-        assert await visit.page.evaluate("() => navigator.clipboard.readText()") == GAUGE_TEXT
-        await visit.button("Export thread").click()
-        async with visit.page.expect_download() as download:
-            await visit.button("Markdown").click()
-        await (await download.value).save_as(tmp_path / "thread.md")
-        assert GAUGE_TEXT in (tmp_path / "thread.md").read_text()
-
-
-async def test_a_button_of_a_component_calls_its_tool_as_the_policy_allows(
-    endpoint: StrictEndpoint, visitors: Visitors, tmp_path: Path
-) -> None:
-    async with integrated(endpoint, visitors, tmp_path) as visit:
-        figure = await show(visit, endpoint, "alarm_gauge", GAUGE)
-        await expect(figure.get_by_text("alarm: 7")).to_be_visible()
-        await figure.get_by_role("button", name="Acknowledge").click()
-        await expect(figure.get_by_role("status")).to_have_text("Acknowledge: done")
-        assert acknowledged == [7]
-        figure = await show(visit, endpoint, "alarm_gauge", {**GAUGE, "alarm": 101})
-        await figure.last.get_by_role("button", name="Acknowledge").click()
-        await expect(figure.last.get_by_role("status")).to_contain_text("approve")
-        assert acknowledged == [7]
-
-
-DRAWS = "export const draw = (_, { html }) => html`<b>drawn</b>`;"
-DRAW_THROWS = "export const draw = () => missing;"
-TEMPLATE_THROWS = "export const draw = (_, { html }) => html`<b>${Symbol()}</b>`;"
-TEXT_THROWS = "export const text = () => missing;"
-TEXT_IS_NO_TEXT = "export const text = () => undefined;"
-TEXT_CANNOT_BE_READ = "export const text ="
-
-
-@pytest.mark.parametrize(
-    ("draw", "text", "shown"),
-    [
-        (DRAWS, TEXT_THROWS, "drawn"),
-        (DRAWS, TEXT_IS_NO_TEXT, "drawn"),
-        (DRAWS, TEXT_CANNOT_BE_READ, "drawn"),
-        (DRAW_THROWS, None, "This could not be drawn."),
-        (TEMPLATE_THROWS, TEXT_THROWS, "This could not be drawn."),
-    ],
-)
-async def test_a_component_that_fails_takes_nothing_else_away(
-    endpoint: StrictEndpoint,
-    visitors: Visitors,
-    tmp_path: Path,
-    draw: str,
-    text: str | None,
-    shown: str,
-) -> None:
-    folder = tmp_path / "components" / "faulty"
-    folder.mkdir(parents=True)
-    (folder / "schema.json").write_text('{"type": "object", "properties": {}}')
-    (folder / "draw.js").write_text(draw)
-    if text:
-        (folder / "text.js").write_text(text)
-    async with integrated(endpoint, visitors, tmp_path, components=folder.parent) as visit:
-        await visit.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-        figure = await show(visit, endpoint, "faulty", {"title": "Load", "n": 7})
-        await expect(figure.locator("div").first).to_contain_text(shown)
-        await expect(figure.get_by_role("heading")).to_have_text("Load")
-        await visit.reply.get_by_role("button", name="Copy message").click()
-        await expect(visit.reply.locator("[data-copy=copied]")).to_be_visible()
-        copied = await visit.page.evaluate("() => navigator.clipboard.readText()")
-        assert copied == "**Load**\n\n- n: 7"
-    assert visitors.account.errors, "the console has what failed"
-    visitors.account.errors.clear()
-
-
-async def test_a_button_whose_answer_is_lost_is_not_struck_again(
-    endpoint: StrictEndpoint, visitors: Visitors, tmp_path: Path
-) -> None:
-    async with integrated(endpoint, visitors, tmp_path) as visit:
-        figure = await show(visit, endpoint, "alarm_gauge", GAUGE)
-        await visit.page.route("**/tools/acknowledge", lambda route: route.abort(), times=1)
-        await figure.get_by_role("button", name="Acknowledge").click()
-        await expect(figure.get_by_role("status")).to_contain_text("it may have been done")
-        await expect(figure.get_by_role("button", name="Acknowledge")).to_be_disabled()
-
-
-async def test_components_that_could_not_be_asked_for_are_asked_for_with_the_next_call(
-    endpoint: StrictEndpoint, visitors: Visitors, tmp_path: Path
-) -> None:
-    async with integrated(endpoint, visitors, tmp_path) as visit:
-        await visit.page.route("**/components", lambda route: route.abort(), times=1)
-        await show(visit, endpoint, "alarm_gauge", GAUGE)
-        await expect(visit.cards).to_have_count(1)
-        figure = await show(visit, endpoint, "alarm_gauge", GAUGE)
-        await expect(figure.last.locator("meter")).to_be_visible()
