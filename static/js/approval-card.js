@@ -171,7 +171,7 @@ function argumentsView(call, tool, key) {
 
 /** Arguments that this page would not send as they came. */
 const fixed = (text) => html`
-  <pre class="interrupt-box" tabindex="0" role="region" aria-label=${t("Arguments")}>
+  <pre class="interrupt-box" tabindex="0" role="group" aria-label=${t("Arguments")}>
 ${visible(cut(text))}</pre>
   <p class="muted">${t("The arguments hold a number that is too large to be changed here.")}</p>
 `;

@@ -92,6 +92,9 @@ function inlineText(source) {
   return { type: "text", raw, text: raw, escaped: this.lexer.state.inRawBlock };
 }
 
+/** The level of the heading before: none is more than one below it, whatever it looks like. */
+let levelAbove = 1;
+
 const marked = new Marked({
   gfm: true,
   extensions: [details, ...formulas],
@@ -112,8 +115,11 @@ const marked = new Marked({
       return safe ? anchor(safe, label) : `<span class="no-image">${label}</span>`;
     },
     heading({ tokens, depth }) {
-      const level = Math.min(depth + 1, 6);
-      return `<h${level}>${this.parser.parseInline(tokens)}</h${level}>`;
+      const wanted = Math.min(depth + 1, 6);
+      const level = Math.min(wanted, levelAbove + 1);
+      levelAbove = level;
+      const look = level === wanted ? "" : ` class="as-h${wanted}"`;
+      return `<h${level}${look}>${this.parser.parseInline(tokens)}</h${level}>`;
     },
     checkbox({ checked }) {
       return checked ? "☑ " : "☐ ";
@@ -257,7 +263,7 @@ function grouped(rows, lengthOf) {
 
 /** Blocks at the end that more text may still change. */
 const OPEN_BLOCKS = 2;
-const NOTHING = { blocks: 0, characters: 0, elements: 0 };
+const NOTHING = { blocks: 0, characters: 0, elements: 0, level: 1 };
 
 /**
  * The blocks of a text that may still grow: while it does, only the last of them are made again. A
@@ -296,11 +302,13 @@ export class Blocks {
     const blocks = [];
     let used = 0;
     let { elements } = before;
+    levelAbove = before.level;
     const freeze = () => {
       this.#frozen = {
         blocks: before.blocks + blocks.length,
         characters: before.characters + used,
         elements,
+        level: levelAbove,
       };
     };
     for (const token of tokens) {

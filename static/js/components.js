@@ -156,7 +156,7 @@ function once(props, check) {
 
 const heading = (title) =>
   typeof title === "string" && title
-    ? html`<h3 class="component-title">${withDates(title)}</h3>`
+    ? html`<h2 class="component-title">${withDates(title)}</h2>`
     : nothing;
 
 /** @param {string} name @param {Component} component @param {any} props

@@ -48,13 +48,13 @@ const section = (title, content, open = false) => html`
 
 /** @param {string} words */
 const text = (words) =>
-  html`<pre tabindex="0" role="region" aria-label=${t("Text")}>${words}</pre>`;
+  html`<pre tabindex="0" role="group" aria-label=${t("Text")}>${words}</pre>`;
 
 /** @param {unknown} value */
 const json = (value) => html`
   <pre
     tabindex="0"
-    role="region"
+    role="group"
     aria-label=${t("JSON")}
   ><code ${code(inJson(value), "json")}></code></pre>
 `;

@@ -147,7 +147,7 @@ const row = (entry, isOpen, actions) => html`
         ? html`${entry.id ? html`<p class="event-whole-id">id: ${entry.id}</p>` : nothing}
             <pre
               tabindex="0"
-              role="region"
+              role="group"
               aria-label=${t("JSON")}
             ><code ${code(pretty(entry.data), "json")}></code></pre>`
         : nothing

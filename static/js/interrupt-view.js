@@ -217,7 +217,7 @@ const shown = (text) => visible(cut(text));
 
 /** Text of any length, in a box that scrolls. */
 const box = (label, text) =>
-  html`<pre class="interrupt-box" tabindex="0" role="region" aria-label=${label}>
+  html`<pre class="interrupt-box" tabindex="0" role="group" aria-label=${label}>
 ${shown(text)}</pre>`;
 
 const prose = (label, text, name) =>
@@ -302,7 +302,7 @@ function argumentsView(name, args) {
     <div
       class="interrupt-box"
       tabindex="0"
-      role="region"
+      role="group"
       aria-label=${t("Arguments of {name}", { name: name.slice(0, 80) })}
     >
       <dl class="arguments">

@@ -137,10 +137,10 @@ export function section(name, value) {
   const isText = typeof value === "string";
   const text = cut(isText ? value : inJson(value));
   return html`
-    <h4>${name}</h4>
+    <p class="tool-section">${name}</p>
     <pre
       tabindex="0"
-      role="region"
+      role="group"
       aria-label=${name}
     ><code ${code(text, isText ? "" : "json")}></code></pre>
   `;

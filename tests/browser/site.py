@@ -285,7 +285,8 @@ class Visit:
 
 
 async def axe(page: Page, source: str) -> list[str]:
-    """What axe finds against WCAG 2.1 A and AA, once nothing fades any more: `rule: element`.
+    """What axe finds against WCAG 2.1 A and AA and its own best practices, once nothing fades any
+    more: `rule: element`.
 
     A page that is painted again while axe looks would fade in again; with reduced motion nothing
     does.
@@ -297,7 +298,7 @@ async def axe(page: Page, source: str) -> list[str]:
           const fading = document.getAnimations().filter(
             ({ effect }) => effect.getComputedTiming().endTime !== Infinity);
           await Promise.allSettled(fading.map(({ finished }) => finished));
-          const tags = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"];
+          const tags = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"];
           const { violations } = await axe.run(document, { runOnly: tags });
           return JSON.stringify(violations.flatMap((rule) =>
             rule.nodes.map(({ html, failureSummary }) =>

@@ -77,6 +77,56 @@ async def test_axe_finds_nothing_in_a_thread_with_everything(
     assert await axe(visit.page, AXE) == []
 
 
+FORM = {
+    "kind": "form",
+    "prompt": "Where?",
+    "fields": {
+        "type": "object",
+        "properties": {
+            "site": {"type": "string", "title": "Site"},
+            "since": {"type": "string", "format": "date"},
+            "tone": {"enum": ["low", "high"]},
+            "all": {"type": "boolean"},
+        },
+        "required": ["site"],
+    },
+}
+DEEP = "#### Deep\n\nWords\n\n###### Deeper"
+
+
+@all_looks
+async def test_axe_finds_nothing_in_open_cards_a_form_and_dialogs(
+    scripted_visit: Visit, endpoint: StrictEndpoint, look: str
+) -> None:
+    visit = scripted_visit
+    report = {"component": "report", "props": {"title": "Week", "markdown": DEEP}}
+    endpoint.script(
+        call_reply(("calculator", '{"expression": "6 * 7"}'), ("calculator", '{"bad')),
+        reply(Say(DEEP)),
+        call_reply((RENDER, json.dumps(report))),
+        call_reply((SELECT, json.dumps(FORM))),
+    )
+    await visit.ask("Calculate")
+    await visit.ask("Show")
+    await visit.ask("Ask")
+    await expect(visit.page.get_by_role("textbox", name="Site")).to_be_visible()
+    for card in await visit.cards.all():
+        await card.locator("summary").click()
+    assert await axe(visit.page, AXE) == []
+    await visit.field.focus()
+    await visit.page.keyboard.press("Control+/")
+    await expect(visit.page.get_by_role("dialog")).to_be_visible()
+    assert await axe(visit.page, AXE) == []
+    await visit.page.keyboard.press("Escape")
+    row = visit.page.get_by_role("link", name="Calculate")
+    if look.startswith("phone"):
+        await visit.button("Threads").click()
+    await row.hover()
+    await visit.button("Delete Calculate").click()
+    await expect(visit.page.get_by_role("dialog")).to_contain_text("Delete")
+    assert await axe(visit.page, AXE) == []
+
+
 @both_layouts
 async def test_axe_finds_nothing_in_the_panels(visit: Visit, look: str) -> None:
     await visit.ask("What is 17 * 23?")

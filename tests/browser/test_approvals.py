@@ -155,9 +155,9 @@ async def test_arguments_are_changed_in_the_form_and_the_changes_shown(
         await expect(changes).to_have_count(6)
         await expect(decided(asked).locator(".tool-args")).to_contain_text("site A, 4")
         await decided(asked).locator("summary").click()
-        region = decided(asked).get_by_role("region", name="Arguments", exact=True)
+        region = decided(asked).get_by_role("group", name="Arguments", exact=True)
         assert json.loads(await region.inner_text())["crew"] == 2
-        region = decided(asked).get_by_role("region", name="Arguments as approved")
+        region = decided(asked).get_by_role("group", name="Arguments as approved")
         assert json.loads(await region.inner_text()) == changed
         await asked.page.reload()
 
@@ -350,7 +350,7 @@ async def test_an_approved_call_shows_how_far_it_is(wired: Visit, wire: Scripted
     await expect(decided(wired).locator(".decision")).to_contain_text("by Ann")
     await expect(decided(wired)).to_contain_text("1.5 s")
     await decided(wired).locator("summary").click()
-    await expect(decided(wired).get_by_role("region", name="Progress")).to_have_text("half")
+    await expect(decided(wired).get_by_role("group", name="Progress")).to_have_text("half")
 
 
 @both_looks
@@ -632,7 +632,7 @@ async def test_a_number_that_the_page_cannot_hold_is_shown_whole_and_not_changed
 ) -> None:
     posts = Posts(asked)
     card = await be_asked(asked, endpoint, ("spend", '{"amount": 12345678901234567890}'))
-    shown = card.get_by_role("region", name="Arguments")
+    shown = card.get_by_role("group", name="Arguments")
     await expect(shown).to_contain_text("12345678901234567890")
     await expect(card).to_contain_text("too large to be changed here")
     await approve(card)

@@ -27,7 +27,7 @@ async def test_every_event_is_listed_with_its_time_id_type_and_json(visit: Visit
     row = panel.locator(".event:not(.request)")
     await expect(row.locator(".event-ms")).to_have_text(re.compile(r"\+\d+"))
     await row.get_by_role("button").click()
-    await expect(row.get_by_role("region", name="JSON")).to_contain_text('"value": 391')
+    await expect(row.get_by_role("group", name="JSON")).to_contain_text('"value": 391')
     await expect(row).to_contain_text(re.compile(r"id: \w{11}:\d+"))
 
 

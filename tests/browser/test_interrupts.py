@@ -141,7 +141,7 @@ async def test_a_question_is_answered_in_words_and_in_json_if_the_person_says_so
     asked = [interrupt("i1", value="How old?"), interrupt("i2", value={"question": "Ok?", "n": 7})]
     form = await load(wired, wire, *asked)
     await expect(form.nth(0)).to_contain_text("How old?")
-    await expect(form.nth(1).get_by_role("region", name="Details")).to_have_text('{ "n": 7 }')
+    await expect(form.nth(1).get_by_role("group", name="Details")).to_have_text('{ "n": 7 }')
     for each, answer in ((form.nth(0), "42"), (form.nth(1), "true")):
         await expect(each.get_by_role("checkbox")).to_be_hidden()
         await each.get_by_role("textbox").fill(answer)
@@ -157,7 +157,7 @@ async def test_other_values_are_shown_as_json_and_answered_in_json_and_a_breakpo
 ) -> None:
     value = {"rows": [{"n": number} for number in range(400)]}
     form = await stop_to_ask(wired, wire, interrupt("i1", value=value), interrupt("b@1"))
-    shown = form.nth(0).get_by_role("region", name="Value")
+    shown = form.nth(0).get_by_role("group", name="Value")
     assert json.loads(await shown.inner_text()) == value
     box = await shown.bounding_box()
     assert box is not None

@@ -5,6 +5,8 @@ from pathlib import Path
 from playwright.async_api import expect
 
 from tests.browser.conftest import Visitors
+from tests.browser.site import axe
+from tests.browser.test_accessibility import AXE
 from tests.graphs.zoo.subagents import HeldTool
 from tests.support.serving import serving, settings
 
@@ -44,5 +46,6 @@ async def test_two_subagents_show_what_they_do_under_their_calls(
             await cards.nth(1).locator("summary").first.click()
             await expect(cards.nth(1).get_by_text("I found facts of fern.")).to_be_visible()
             await expect(cards.nth(1)).to_contain_text("look_up")
+            assert await axe(visit.page, AXE) == []
             await visit.page.reload()
         await visit.page.close()

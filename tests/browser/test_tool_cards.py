@@ -43,10 +43,10 @@ async def test_a_card_opens_to_arguments_and_result_as_json(
     await expect(body).to_be_hidden()
     await counting_visit.cards.locator("summary").click()
     await expect(body).to_be_visible()
-    await expect(body.get_by_role("region", name="Arguments")).to_have_text(
+    await expect(body.get_by_role("group", name="Arguments")).to_have_text(
         re.compile(r'\{\s*"word": "tea"\s*\}')
     )
-    await expect(body.get_by_role("region", name="Result")).to_contain_text('"tea"')
+    await expect(body.get_by_role("group", name="Result")).to_contain_text('"tea"')
     await expect(body.locator(".hljs-attr").first).to_have_text('"word"')
     await expect(counting_visit.cards.locator(".tool-ms")).to_have_text(re.compile(r"\d+ (ms|s)"))
 
@@ -81,7 +81,7 @@ async def test_a_card_shows_how_far_its_tool_is(
     await expect(progress).to_contain_text('"half of tea"')
     counting_tools.release.set()
     await counting_visit.idle()
-    await expect(counting_visit.cards.get_by_role("region", name="Result")).to_contain_text('"tea"')
+    await expect(counting_visit.cards.get_by_role("group", name="Result")).to_contain_text('"tea"')
 
 
 async def test_a_failed_call_shows_its_error_and_not_its_cause(
@@ -101,7 +101,7 @@ async def test_broken_arguments_show_as_they_came(
     endpoint.script(call_reply(("echo", '{"word": "te')), text_reply("It failed."))
     await counting_visit.ask("Break it")
     await counting_visit.cards.locator("summary").click()
-    await expect(counting_visit.cards.get_by_role("region", name="Arguments")).to_have_text(
+    await expect(counting_visit.cards.get_by_role("group", name="Arguments")).to_have_text(
         '{"word": "te'
     )
     await expect(counting_visit.cards).to_contain_text("Error")

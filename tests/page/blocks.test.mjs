@@ -331,6 +331,14 @@ test("a text that cannot be closed is shown as it is", () => {
   );
 });
 
+test("no heading is more than one level below the one before it, and each looks as it was meant", () => {
+  const levels = (markups) => markups.join("").match(/<h.*?>/g);
+  const text = "### a\n\nb\n\n#### c\n\n# d\n\n> #### e\n\n## f\n\n";
+  const made = ['<h2 class="as-h4">', '<h3 class="as-h5">', "<h2>", '<h3 class="as-h5">', "<h3>"];
+  assert.deepEqual(levels([markupOf(text)]), made);
+  assert.deepEqual(levels(streamed(text.match(/.{1,3}/gs))), made);
+});
+
 test("line breaks, indices and keys are shown, and any other HTML is text", () => {
   assert.equal(
     markupOf("H<sub>2</sub>O<br>m<sup>2</sup> <kbd>Ctrl</kbd>"),

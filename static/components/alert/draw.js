@@ -21,7 +21,7 @@ export function draw({ title, message, tone }) {
     <div class="notice ${look}" role="note" aria-label=${word}>
       ${icon}
       <div>
-        ${title ? html`<h3 class="component-title">${withDates(title)}</h3>` : nothing}
+        ${title ? html`<h2 class="component-title">${withDates(title)}</h2>` : nothing}
         <p>${withDates(message)}</p>
       </div>
     </div>
