@@ -24,6 +24,7 @@ BENCHMARKS = (
     "subagents",
     "workers",
     "start",
+    "scenes",
 )
 NAMED = ("before", "long_page", "quick")
 COMMANDS: Mapping[str, Sequence[Sequence[str]]] = {
