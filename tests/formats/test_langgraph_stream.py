@@ -16,6 +16,7 @@ from turnstream.server.turns.chunks import (
     MessageFinish,
     PartStart,
     Result,
+    StepFinish,
     StepStart,
     StepWithdrawn,
     TaskFinish,
@@ -43,8 +44,10 @@ WAITING = StreamContext(
 SETTLED = ToolSettled("c1", "result", {"erased": "a"}, "r1")
 
 
-def told(*chunks: Chunk, context: StreamContext = WAITING) -> list[tuple[str, Any]]:
-    encoder = FORMAT.encoder(context, None)
+def told(
+    *chunks: Chunk, context: StreamContext = WAITING, modes: frozenset[str] | None = None
+) -> list[tuple[str, Any]]:
+    encoder = FORMAT.encoder(context, modes)
     said = [payload for chunk in chunks for payload in encoder.encode(chunk)]
     return [(one.event, json.loads(one)) for one in said if isinstance(one, NamedEvent)]
 
@@ -90,6 +93,37 @@ def test_who_speaks_and_in_which_subgraph_is_said() -> None:
     )
     assert (event, message["content"]) == ("messages", "Hi")
     assert metadata == {"langgraph_node": "writer", "langgraph_checkpoint_ns": "team:1|desk:2"}
+
+
+def test_a_client_that_adds_nothing_up_gets_each_message_as_far_as_it_goes() -> None:
+    events = told(
+        StepStart("h1.a", "s2", "writer"),
+        PartStart("s2", (0,), TextPart()),
+        TextDelta("s2", (0,), "Hi"),
+        TextDelta("s2", (0,), " there"),
+        StepFinish("s2", "stop", Usage(1, 2)),
+        modes=frozenset({"messages"}),
+    )
+    assert [event for event, _ in events] == [
+        *("messages/metadata", "messages/partial", "messages/partial", "messages/complete")
+    ]
+    assert events[0][1] == {"s2": {"metadata": {"langgraph_node": "writer"}}}
+    assert [data[0]["content"] for _, data in events[1:]] == ["Hi", "Hi there", "Hi there"]
+    assert events[-1][1][0]["response_metadata"]["finish_reason"] == "stop"
+
+
+def test_all_that_is_told_of_a_message_as_far_as_it_goes_grows_with_its_size_alone() -> None:
+    deltas = [TextDelta("s2", (0,), "word ") for _ in range(4_000)]
+    events = told(
+        StepStart("h1.a", "s2", "writer"),
+        PartStart("s2", (0,), TextPart()),
+        *deltas,
+        StepFinish("s2", "stop", Usage(1, 2)),
+        modes=frozenset({"messages"}),
+    )
+    contents = [data[0]["content"] for event, data in events if event != "messages/metadata"]
+    assert contents[-2:] == ["word " * 4_000] * 2
+    assert sum(map(len, contents)) < 20 * len(contents[-1])
 
 
 def test_progress_and_what_a_graph_writes_have_events_of_their_own() -> None:

@@ -33,7 +33,7 @@ def named_frames(stream: bytes) -> list[Frame]:
 
 
 def _frame(block: str) -> Frame:
-    name = r"[a-z]+(?:\|[^\n]+)?"
+    name = r"[a-z]+(?:/[a-z]+)?(?:\|[^\n]+)?"
     found = re.fullmatch(rf"(?:id: ([^\n]+)\n)?event: ({name})\ndata: ([^\n\r]*)", block)
     assert found, f"not an id, a name and a data line: {block!r}"
     return Frame(found[1], found[2], json.loads(found[3]))

@@ -233,6 +233,9 @@ _EVENTS: dict[str, Schema] = {
     ),
     "values": variant(values(), (), __interrupt__=_INTERRUPTS),
     "messages": _MESSAGE_EVENT,
+    "messages/metadata": {"type": "object", "additionalProperties": record(metadata=_OBJECT)},
+    "messages/partial": list_of(ref("Message.langgraph")),
+    "messages/complete": _WRITTEN,
     "updates": any_of(
         record(__interrupt__=_INTERRUPTS),
         {"type": "object", "additionalProperties": _UPDATE, "maxProperties": 1},

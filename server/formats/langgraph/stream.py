@@ -5,7 +5,11 @@
     values     {"messages", "__interrupt__"?, ...}: ahead of the first event, between the steps of
                the graph, at the end, and when what clients see of the graph's own state has
                changed: it is in there by name
-    messages   [chunk of a message, {"langgraph_node", "langgraph_checkpoint_ns"?}]
+    messages   [chunk of a message, {"langgraph_node", "langgraph_checkpoint_ns"?}], in the mode
+               `messages-tuple`; in the mode `messages`, of which the other takes the place:
+    messages/metadata   {id of a message: {"metadata": as above}}, ahead of its first event
+    messages/partial    [a message of the model as far as it goes]
+    messages/complete   [a message that is whole]
     updates    {node: {"messages": [message], ...}}: what a node has written, as far as clients see
                it; null: nothing; {"__interrupt__": [interrupt]}
     tasks      {"id", "name", "input", "triggers", "metadata"} where a node begins,
@@ -29,9 +33,10 @@ task and an update.
     end        null                                }
     metadata   {"status": "run_done", "run_id"}, in place of the end, in the stream of a thread
 
-Clients add the chunks of a message up. So of the events of one chunk of the run such a one is the
-last, with the id: whoever was cut off before it gets the others twice, which changes nothing. A
-message that the thread did not get is taken back as `{"type": "remove", "id"}`.
+In the mode `messages-tuple` clients add the chunks of a message up. So of the events of one chunk
+of the run such a one is the last, with the id: whoever was cut off before it gets the others
+twice, which changes nothing. A message that the thread did not get is taken back as
+`{"type": "remove", "id"}`.
 
 At an interrupt `values` come twice: a client takes nothing but `__interrupt__` from those that have
 it, so these are without images. An empty list is a breakpoint.
@@ -74,16 +79,21 @@ THREAD_MODES: Mapping[str, Modes] = {
 """The modes of a thread's stream, as the modes of its runs."""
 _MESSAGES = "messages-tuple"
 """The mode of the events `messages`; those of other modes have the mode's name."""
+_WHOLE_MESSAGES = "messages"
+"""The mode of messages as far as they go."""
 _GRAPH = "LangGraph"
 """The name of the run among raw events: LangGraph's own for a graph without one."""
 _TOOLS = "tools"
 """The node that results are told of: LangGraph's own name for it."""
 MAX_VALUES_BYTES = 2_000_000
 """Bound of the `values` in the middle of a run, which have the whole thread each time."""
+GROWTH = 16
+"""A message is told again when it has grown by this part of itself: so all that is told of it grows
+with its size alone."""
 
 
 def wanted_modes(asked: Any) -> Modes:
-    """The modes, of which `messages` is streamed like `messages-tuple`. Raises Fault."""
+    """The modes; `messages-tuple` takes the place of `messages`. Raises Fault."""
     if asked in (None, []):
         return ALL_MODES
     names = [asked] if isinstance(asked, str) else asked
@@ -93,8 +103,8 @@ def wanted_modes(asked: Any) -> Modes:
         if name not in MODES + ASKED_MODES + OTHER_MODES:
             known = ", ".join(MODES + ASKED_MODES)
             raise Fault("invalid_stream_mode", f"has {shown(name)}: ask for {known}.")
-    wanted = frozenset(_MESSAGES if name == "messages" else name for name in names)
-    return wanted - {*OTHER_MODES}
+    wanted = frozenset(names) - {*OTHER_MODES}
+    return wanted - {_WHOLE_MESSAGES} if _MESSAGES in wanted else wanted
 
 
 def other_modes(asked: Any) -> list[str]:
@@ -119,6 +129,10 @@ class _Step:
     calls: int = 0
     text: int | None = None
     """The number of the last block that is a text."""
+    size: int = 0
+    """Characters of the message."""
+    told_size: int = 0
+    """Those that it had when it was last told as far as it goes."""
 
     def block(self, part: chunks.Part) -> tuple[str, str]:
         """Begin a text or a reasoning: return the payload around each piece of its text."""
@@ -236,6 +250,8 @@ class LangGraphEncoder:
         """The messages that are in the updates of tasks, in the same way."""
         self._told = set[str]()
         """The steps whose model calls have ended."""
+        self._told_messages = set[str]()
+        """The messages whose metadata is told."""
         self._finished = set[str]()
         self._events = self._by_chunk()
         self._run_id, self._thread_id = context.run_id, context.thread_id
@@ -244,9 +260,7 @@ class LangGraphEncoder:
         return {
             chunks.StepStart: self._step_start,
             chunks.PartStart: self._part_start,
-            chunks.PartMade: lambda chunk: self._message(
-                self._steps[chunk.step_id].made(chunk.part)
-            ),
+            chunks.PartMade: self._part_made,
             chunks.TextDelta: self._text_delta,
             chunks.ArgsFinish: self._args_finish,
             chunks.Result: self._result,
@@ -318,11 +332,45 @@ class LangGraphEncoder:
             return []
         self._calls[path] = part
         start, self._around[path] = step.call(part)
-        return self._message(start)
+        return [*self._message(start), *self._so_far(step, len(part.tool_name))]
+
+    def _part_made(self, chunk: chunks.PartMade) -> list[str]:
+        step = self._steps[chunk.step_id]
+        payload = step.made(chunk.part)
+        return [*self._message(payload), *self._so_far(step, len(payload))]
 
     def _text_delta(self, chunk: chunks.TextDelta) -> list[str]:
         before, after = self._around[chunk.path]
-        return self._message(f"{before}{quote(chunk.text)}{after}")
+        said = self._message(f"{before}{quote(chunk.text)}{after}")
+        return [*said, *self._so_far(self._steps[chunk.step_id], len(chunk.text))]
+
+    def _so_far(self, step: _Step, more: int) -> list[str]:
+        """The message as far as it goes, if it has grown enough since it was last told."""
+        if _WHOLE_MESSAGES not in self._modes:
+            return []
+        step.size += more
+        grown = step.size - step.told_size
+        if grown * GROWTH < step.told_size:
+            return []
+        return self._partial(step)
+
+    def _partial(self, step: _Step) -> list[str]:
+        step.told_size = step.size
+        message = snapshot.ai_message(self._thread.message.step(step.id))
+        return self._told_message(message, step.metadata, "messages/partial")
+
+    def _told_message(
+        self, message: Json, about: Json, name: str = "messages/complete"
+    ) -> list[str]:
+        """A message for a client that does not add chunks up."""
+        if _WHOLE_MESSAGES not in self._modes:
+            return []
+        events, id = list[str](), message["id"]
+        if id not in self._told_messages and message["type"] != "remove":
+            self._told_messages.add(id)
+            told = dumps({id: {"metadata": about}})
+            events.append(NamedEvent(self._named("messages/metadata"), told))
+        return [*events, NamedEvent(self._named(name), dumps([message]))]
 
     def _args_finish(self, chunk: chunks.ArgsFinish) -> list[str]:
         call = self._calls[chunk.path]
@@ -357,12 +405,12 @@ class LangGraphEncoder:
             *([] if self._has_tasks else self._checkpoint()),
             *self._tool(name, call.tool_call_id, call.tool_name, **said),
             *self._said_whole(call.tool_call_id, _TOOLS, message),
-            *self._event("messages", [message, {"langgraph_node": _TOOLS}]),
+            *self._said(message, {"langgraph_node": _TOOLS}),
             *self._tasks_ended(),
         ]
 
     def _step_finish(self, chunk: chunks.StepFinish) -> list[str]:
-        told = self._told_whole(chunk.step_id)
+        told = [*self._message_whole(chunk.step_id), *self._told_whole(chunk.step_id)]
         if "updates" in self._modes:
             step = self._thread.message.step(chunk.step_id)
             node = self._steps[chunk.step_id].metadata["langgraph_node"]
@@ -371,6 +419,21 @@ class LangGraphEncoder:
         self._finished.add(chunk.step_id)
         self._has_news = True
         return [*told, *self._tasks_ended(), *self._values_below()]
+
+    def _message_whole(self, step_id: str) -> list[str]:
+        """The message of a step that has ended, for a client that does not add chunks up."""
+        if _WHOLE_MESSAGES not in self._modes:
+            return []
+        step, whole = self._steps[step_id], self._thread.message.step(step_id)
+        if not whole.parts:
+            return []
+        rest = self._partial(step) if step.told_size < step.size else []
+        return [*rest, *self._told_message(snapshot.ai_message(whole), step.metadata)]
+
+    def _said(self, message: Json, about: Json) -> list[str]:
+        """A message that comes whole, or is taken back."""
+        chunk = self._event("messages", [message, about])
+        return [*chunk, *self._told_message(message, about)]
 
     def _said_whole(self, id: str, node: str, message: Json) -> list[str]:
         """A message that is whole: an update by itself, unless its task is to tell it."""
@@ -398,7 +461,7 @@ class LangGraphEncoder:
         removals = [{"type": "remove", "id": id} for id in gone]
         events = self._update(node, removals) if removals else []
         for removal in removals:
-            events += self._event("messages", [removal, {"langgraph_node": node}])
+            events += self._said(removal, {"langgraph_node": node})
         return events
 
     def _shortened(self, chunk: chunks.HistoryShortened) -> list[str]:
@@ -425,7 +488,7 @@ class LangGraphEncoder:
         self._asides.append(chunk)
         self._has_news = True
         [message] = snapshot.with_asides((), [chunk])
-        return self._event("messages", [message, {}])
+        return self._said(message, {})
 
     def _task_start(self, chunk: chunks.TaskStart) -> list[str]:
         ended = self._tasks_ended(at_last=True)
