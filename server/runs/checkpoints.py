@@ -106,6 +106,7 @@ class Checkpoints:
             # Not `next`: that is empty when all tasks have finished and no step has stored it.
             unfinished=bool(snapshot.tasks),
             checkpoint_id=snapshot.config["configurable"].get("checkpoint_id"),
+            saved_at=snapshot.created_at,
             interrupts=interrupts,
             takes_bare_answer=takes_bare,
             results=self.attached.results,

@@ -28,6 +28,8 @@ class ThreadState:
     """True if the graph has tasks left: a run is live, or broke off."""
     checkpoint_id: str | None = None
     """None: the thread has nothing saved."""
+    saved_at: str | None = None
+    """When that checkpoint was saved, in ISO 8601."""
     interrupts: tuple[Interrupt, ...] = ()
     """The interrupts of the graph, which is `unfinished` then."""
     takes_bare_answer: bool = False

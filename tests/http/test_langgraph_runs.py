@@ -180,7 +180,7 @@ async def test_a_run_stops_at_the_nodes_that_its_client_names_and_keeps_to_its_s
             assert await statuses(client, id) == ["idle"]
         body = {**asked("Hi", config={"recursion_limit": 1}), "assistant_id": "stepwise"}
         failed = (await client.http.post(f"{PATH}/runs/wait", json=body)).json()
-        assert failed["__error__"]["error"] == "recursion_limit"
+        assert failed["__error__"]["error"] == "GraphRecursionError"
 
 
 async def test_a_client_takes_no_breakpoint_and_no_limit_of_the_author_away(
@@ -203,7 +203,7 @@ async def test_a_client_takes_no_breakpoint_and_no_limit_of_the_author_away(
             answer = await client.http.post(f"{PATH}/threads/{name}/runs/wait", json=body)
             told[name] = answer.json()
         assert (await client.http.get(f"{PATH}/threads/guarded/state")).json()["next"] == ["second"]
-        assert told["limited"]["__error__"]["error"] == "recursion_limit"
+        assert told["limited"]["__error__"]["error"] == "GraphRecursionError"
 
 
 async def test_what_a_client_says_of_a_run_is_kept_while_it_is_the_last(

@@ -277,7 +277,8 @@ async def test_a_state_and_a_history_are_read_in_parts(
         await ran(client, human("Hi"))
         some = await state(client, select=["next", "metadata"])
         [run] = (await client.http.get(f"{PATH}/runs")).json()
-        metadata = {"step": 1, "source": "loop", "run_id": run["run_id"]}
+        where = {"thread_id": "t1", "run_id": run["run_id"]}
+        metadata = {"step": 1, "source": "loop", **where}
         assert some == {"next": [], "metadata": metadata}
         for asked, steps in (
             ({}, [1, 0, -1]),

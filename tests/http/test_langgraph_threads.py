@@ -210,6 +210,9 @@ async def test_a_copy_goes_on_by_itself(tmp_path: Path, endpoint: StrictEndpoint
         copied = answer.json()
         assert (copied["metadata"]["topic"], copied["metadata"]["title"]) == ("tides", "Hi (2)")
         id = copied["thread_id"]
+        states = [(await client.http.get(f"{PATH}/{one}/state")).json() for one in ("t1", id)]
+        assert states[0]["created_at"] == states[1]["created_at"]
+        assert states[0]["metadata"] == {**states[1]["metadata"], "thread_id": "t1"}
         of_source = (await client.http.get("/threads/t1")).json()["messages"]
         assert (await client.http.get(f"/threads/{id}")).json()["messages"] == of_source
         await client.turn({"thread_id": id, "message": "And?"})

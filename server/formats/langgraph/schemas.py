@@ -172,6 +172,7 @@ _STATE = record(
             {"run_id": TEXT},
             step={"type": "integer", "minimum": -1},
             source=choice("loop", "input"),
+            thread_id=TEXT,
         )
     ),
     created_at=nullable({**TEXT, "format": "date-time"}),

@@ -66,6 +66,7 @@ _REASONS: Mapping[FinishReason, str] = {
     "content-filter": "content_filter",
 }
 """The finish reasons that LangChain's models call otherwise."""
+_ERRORS = {"recursion_limit": "GraphRecursionError"}
 DECISIONS = ("approve", "edit", "reject")
 _REQUEST = "Tool execution requires approval"
 _CUT_OFF = f"{_REQUEST}. It was approved before and cut off, and may have run"
@@ -262,6 +263,8 @@ class SavedThread:
     """The last checkpoint of a branch that the thread has left, as LangGraph names it."""
     run_id: str | None = None
     """The last run of the thread."""
+    saved_at: str | None = None
+    """When the thread was saved last, in ISO 8601. None: a run is live."""
 
     @property
     def values(self) -> Json:
@@ -357,7 +360,7 @@ def state_below(
         "values": {"messages": said},
         "next": [],
         "tasks": _called(said, called),
-        "metadata": {"step": len(said) - 1, "source": "loop"},
+        "metadata": {"step": len(said) - 1, "source": "loop", "thread_id": thread_id},
         "created_at": created_at,
         "checkpoint": {**place, "checkpoint_id": id},
         "parent_checkpoint": None,
@@ -385,7 +388,8 @@ def metadata(thread: SavedThread, count: int) -> Json:
     is_now = count == len(thread.messages) and thread.head is None
     run_id = thread.run_id if is_now else None
     source = "loop" if count else "input"
-    return {"step": count - 1, "source": source, **given(run_id=run_id)}
+    about = {"step": count - 1, "source": source, "thread_id": thread.thread_id}
+    return {**about, **given(run_id=run_id)}
 
 
 def empty_state() -> Json:
@@ -459,8 +463,9 @@ def _inner_state(where: Json, tasks: Sequence[Json]) -> Json:
 
 
 def error_json(code: str, message: str, id: str | None = None) -> Json:
-    """`{"error": code, "message", "id"?}`, as a stream's `error` and a task have it."""
-    return given(error=code, message=message, id=id)
+    """`{"error": code, "message", "id"?}`, as a stream's `error` and a task have it; an error that
+    clients of LangGraph look for has LangGraph's name."""
+    return given(error=_ERRORS.get(code, code), message=message, id=id)
 
 
 def _task(id: str, name: str, interrupts: Sequence[Json], error: str | None = None) -> Json:

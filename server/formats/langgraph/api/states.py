@@ -70,6 +70,10 @@ class Found(NamedTuple):
     entry: ThreadEntry
     thread: SavedThread
 
+    @property
+    def saved_at(self) -> str:
+        return self.thread.saved_at or self.entry.updated_at
+
 
 async def find_thread(request: ApiRequest, key: ThreadKey | None = None) -> Found | None:
     """Load the thread, by default that of the address, as of one moment, a live run as far as it
@@ -96,7 +100,7 @@ async def _read(request: ApiRequest, key: ThreadKey, entry: ThreadEntry) -> Save
         return await beside_loop(len(told.turns), show)
     saved = await reader.state(key, entry.graph)
     rest = {"interrupts": saved.interrupts, "graph_state": saved.graph_state}
-    rest["run_id"] = entry.run_id or None
+    rest |= {"run_id": entry.run_id or None, "saved_at": saved.saved_at}
 
     def shown() -> SavedThread:
         asides = asides_of(saved.shown, saved.results)
@@ -456,12 +460,12 @@ async def _state_at(
     found = await find_thread(request)
     if found is None or not found.entry.run_id:
         return JSONResponse(selected(snapshot.empty_state(), asked.select), headers=headers)
-    entry, thread = found
+    thread = found.thread
     count = len(thread.messages)
     if checkpoint_id is not None:
         thread = await branch_at(request, found, checkpoint_id)
         count = snapshot.boundary(thread.messages, checkpoint_id)
-    rest = snapshot.state(thread, count, entry.updated_at, subgraphs=bool(asked.subgraphs))
+    rest = snapshot.state(thread, count, found.saved_at, subgraphs=bool(asked.subgraphs))
     return await state_response(thread, count, rest, asked.select, headers)
 
 
@@ -529,7 +533,7 @@ async def _history(
         return JSONResponse([], headers=headers)
     called = partial(_called, request, found.entry)
     async with aclosing(branches_of(request, found)) as branches:
-        body = await history_json(branches, wanted, found.entry.updated_at, called)
+        body = await history_json(branches, wanted, found.saved_at, called)
     return Response(body, media_type=operations.JSON, headers=headers)
 
 
