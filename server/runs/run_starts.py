@@ -165,5 +165,6 @@ class RunStarts:
             model=model_name,
             setup=setup_hash(settings.system_prompt, catalogue) if is_built_in else None,
             follows=(run.thread and run.thread.run_id) or None,
+            takes_back=request.drops_left,
             client_run_id=request.client_run_id,
         )

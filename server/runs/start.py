@@ -47,6 +47,8 @@ class RunStart:
     """True in `turnstream dev` alone."""
     follows: str | None = None
     """The thread's last run before this one; None: it had none."""
+    takes_back: bool = False
+    """True if the run takes that one back."""
     client_run_id: str | None = None
     """The id that the client has given to the run."""
 
@@ -61,6 +63,7 @@ class RunStart:
             checkpoint_id=checkpoint_id,
             continues=self.plan.continues,
             follows=self.follows,
+            takes_back=self.takes_back,
             client_run_id=self.client_run_id,
         )
 

@@ -48,6 +48,8 @@ class RunHeader:
     """True if earlier runs have said a part of the message."""
     follows: str | None = None
     """The thread's last run before this one; None: it had none."""
+    takes_back: bool = False
+    """True if the run has taken that one back."""
     client_run_id: str | None = None
     """The id that the client has given to the run; None: it has given none."""
     version: int = LOG_VERSION

@@ -189,10 +189,13 @@ NO_OPTIONS = RunOptions()
 
 @dataclass(frozen=True, slots=True)
 class RunRecord:
-    """The assistant and the metadata of a client's run, kept while it is the last of its thread."""
+    """The assistant and the metadata of a client's run, and what its stream tells, kept while it is
+    the last of its thread."""
 
     assistant_id: str
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    modes: tuple[str, ...] | None = None
+    """The names of what the stream tells; None: everything."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,6 +235,8 @@ class TurnRequest:
     posted_state: Mapping[str, Any] | None = None
     """The graph's state as the client has it: what it has changed of the keys that it sees and may
     set becomes input."""
+    without_messages: bool = False
+    """Run a graph of one's own on an empty list of messages."""
     options: RunOptions = NO_OPTIONS
     record: RunRecord | None = None
     thread_metadata: Mapping[str, Any] | None = None
@@ -283,7 +288,7 @@ class TurnRequest:
         """True if it runs the graph on input without a message of the user."""
         others = (self.message, self.branch, self.resume, *self.answers, *self.approvals)
         is_more = self.continue_ or self.update is not None or any(others)
-        return bool(self.values.input) and not is_more
+        return (bool(self.values.input) or self.without_messages) and not is_more
 
     @property
     def begins_thread(self) -> bool:

@@ -93,7 +93,7 @@ REFUSED: list[tuple[Json, int, str]] = [
     (said({"type": "tool", "tool_call_id": {}, "content": "x"}), 409, "nothing_to_do"),
     ({**said(HI), "context": {"secret": 1}}, 422, "value_not_allowed"),
     ({**said(HI), "config": {"configurable": {"secret": 1}}}, 422, "value_not_allowed"),
-    ({"input": {"messages": [HI], "todos": []}}, 422, "value_not_allowed"),
+    ({"input": {"todos": []}}, 422, "value_not_allowed"),
     ({**said(HI), "config": []}, 422, "invalid_body"),
 ]
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.endpoint import Pause, Say, StrictEndpoint, reply, text_reply
+from tests.support.langgraph_reader import named_frames
 from tests.support.serving import Client, endpoint_settings, serving, settings
 from tests.support.waiting import eventually
 
@@ -183,6 +184,25 @@ async def test_a_run_stops_at_the_nodes_that_its_client_names_and_keeps_to_its_s
         assert failed["__error__"]["error"] == "GraphRecursionError"
 
 
+async def test_a_graph_runs_on_no_messages_and_without_keys_that_it_does_not_have(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "stepwise.py").write_text(AGENT)
+    given = settings(tmp_path / "t.db", graph=f"{tmp_path / 'stepwise.py'}:graph")
+    async with serving(given) as client:
+        path, none = f"{PATH}/threads/t1/runs/wait", {"messages": [], "topic": "tides"}
+        answer = await client.http.post(path, json={"assistant_id": "stepwise", "input": none})
+        assert answer.headers["x-turnstream-ignored"] == "input.topic"
+        for _ in range(2):  # Once more, rather than on from where the thread is.
+            assert [m["content"] for m in answer.json()["messages"]][-2:] == ["One.", "Two."]
+            body = {"assistant_id": "stepwise", "input": {"messages": []}}
+            answer = await client.http.post(path, json=body)
+        assert len(answer.json()["messages"]) == 6
+        only = {"assistant_id": "stepwise", "input": {"topic": "tides"}}
+        refused = await client.http.post(path, json=only)
+        assert (refused.status_code, refused.json()["code"]) == (422, "value_not_allowed")
+
+
 async def test_a_client_takes_no_breakpoint_and_no_limit_of_the_author_away(
     tmp_path: Path,
 ) -> None:
@@ -236,3 +256,36 @@ async def test_what_a_client_says_of_a_run_is_kept_while_it_is_the_last(
         long = asked("Hi", metadata={"topic": "x" * 16_000})
         refused = await client.http.post(f"{path}/runs", json=long)
         assert (refused.status_code, refused.json()["code"]) == (422, "value_too_long")
+
+
+async def test_a_run_that_was_taken_back_is_not_found(
+    tmp_path: Path, endpoint: StrictEndpoint
+) -> None:
+    endpoint.script(reply(Say("One"), Pause(asyncio.Event())), text_reply("Two."))
+    endpoint.script(text_reply("Three."))
+    async with serving(endpoint_settings(tmp_path / "t.db", endpoint)) as client:
+        path = f"{PATH}/threads/t1/runs"
+        first = (await client.http.post(path, json=asked("One"))).json()["run_id"]
+        again = asked("Two", multitask_strategy="rollback")
+        second = (await client.http.post(path, json=again)).json()["run_id"]
+        gone = await client.http.get(f"{path}/{first}")
+        assert (gone.status_code, gone.json()["code"]) == (404, "run_not_found")
+        await client.http.get(f"{path}/{second}/join")
+        await client.http.post(f"{path}/wait", json=asked("Three"))
+        assert (await client.http.get(f"{path}/{first}")).status_code == 404
+        assert (await client.http.get(f"{path}/{second}")).json()["status"] == "success"
+
+
+async def test_who_joins_a_run_without_modes_is_told_what_its_starter_asked_for(
+    tmp_path: Path, endpoint: StrictEndpoint
+) -> None:
+    endpoint.script(text_reply("One."))
+    async with serving(endpoint_settings(tmp_path / "t.db", endpoint)) as client:
+        path, body = f"{PATH}/threads/t1/runs", asked("Hi", stream_mode=["values"])
+        started = await client.http.post(f"{path}/stream", json=body)
+        [run] = (await client.http.get(path)).json()
+        joined = await client.http.get(f"{path}/{run['run_id']}/stream")
+        assert joined.content == started.content
+        asked_for = {"stream_mode": "updates"}
+        other = await client.http.get(f"{path}/{run['run_id']}/stream", params=asked_for)
+        assert {one.event for one in named_frames(other.content)} == {"metadata", "updates", "end"}

@@ -369,6 +369,7 @@ def parse(body: Any, limits: BodyLimits, model: type[RunBody] = RunBody) -> Subm
         answers_are_copies=True,
         client_tools=tools,
         values=read(Values, given, limits).graph_values,
+        without_messages=asked.command is None and (asked.input or {}).get("messages") == [],
         options=RunOptions(before, after, limit, tells_tasks=True),
         resume=None if resume is None else Resume(resume),
         on_busy=_ON_BUSY[asked.multitask_strategy or "enqueue"],

@@ -17,6 +17,7 @@ from pydantic import Field
 from starlette.responses import JSONResponse, Response
 from typing_extensions import TypedDict
 
+from turnstream.graphs.attached import AttachedGraph
 from turnstream.server.formats import fields
 from turnstream.server.formats.fields import Fields, Text
 from turnstream.server.formats.format import StreamContext
@@ -182,11 +183,23 @@ async def get_run(request: ApiRequest) -> Response:
     if isinstance(run, QueuedRequest):
         return JSONResponse(await _pending(request, entry, run))
     run_id = request.path_params["run_id"]
+    if run and entry.run_id != run_id and await _is_taken_back(request, entry, run_id):
+        raise problem("run_not_found")
     record = await _recorded(request, entry, run_id)
     is_earlier = entry.run_id != run_id
     state = told_end(await told_so_far(run.log)) if run and is_earlier else entry.run_state
     _, status = STATUSES[state]
     return JSONResponse(_run(entry.id, run_id, record, entry.updated_at, status))
+
+
+async def _is_taken_back(request: ApiRequest, entry: ThreadEntry, run_id: str) -> bool:
+    """Return True if the run that follows this one has taken it back."""
+    begun: Sequence[LoggedRun] = ()
+    with suppress(StreamLost):  # Too many runs have begun since.
+        begun = await _begun(
+            request.state["reader"], thread_key(request), entry.run_id, run_id, None
+        )
+    return any(run.header.takes_back and run.header.follows == run_id for run in begun)
 
 
 @Operation(
@@ -231,8 +244,10 @@ async def join_run(request: ApiRequest) -> Response:
     query, streams = request.query_params, request.state["streams"]
     # Python's client sends an empty one for none.
     named = [name for text in query.getlist("stream_mode") for name in text.split(",") if name]
+    subgraphs = query.get("stream_subgraphs") in YES
     with fields.at("stream_mode"):
-        modes = _modes(stream.wanted_modes(named), subgraphs=query.get("stream_subgraphs") in YES)
+        asked = stream.wanted_modes(named) if named else await _own_modes(request, found)
+    modes = _modes(asked, subgraphs=subgraphs)
     stops = query.get("cancel_on_disconnect") in YES
     if isinstance(found, QueuedRequest):
         later = await request.state["runs"].queue.find(found.key, found.run_id)
@@ -248,6 +263,15 @@ async def join_run(request: ApiRequest) -> Response:
         return streams.cursor_lost(WIRE_FORMAT)
     headers = _places(run.header, modes)
     return await _stream(request, run, modes, stops=stops, after=place.after, headers=headers)
+
+
+async def _own_modes(request: ApiRequest, found: LoggedRun | QueuedRequest | None) -> stream.Modes:
+    """The modes of a run's own stream; all, if it is no longer the last of its thread."""
+    record = found.request.record if isinstance(found, QueuedRequest) else None
+    if isinstance(found, LoggedRun):
+        store, run_id = request.state["store"], found.header.run_id
+        record = await store.run_record(thread_key(request), run_id)
+    return stream.ALL_MODES if record is None or record.modes is None else frozenset(record.modes)
 
 
 @Operation(
@@ -466,24 +490,22 @@ async def _asked_on(request: ApiRequest, asked: "Submission", thread_id: str | N
 
 def _record(asked: "Submission", assistant: FoundAssistant) -> RunRecord | None:
     """Return what is kept of a run that is more than its graph. Raises InvalidRequest."""
-    given = asked.body.metadata
-    metadata = given if isinstance(given, dict) else {}
-    if assistant.kept is None and not metadata:
+    body = asked.body
+    metadata = body.metadata if isinstance(body.metadata, dict) else {}
+    modes = _modes(body.stream_mode, subgraphs=bool(body.stream_subgraphs))
+    told = None if modes == stream.ALL_MODES else (*sorted(modes),)
+    if assistant.kept is None and not metadata and told is None:
         return None
     check_size(metadata)
-    return RunRecord(assistant.id, metadata)
+    return RunRecord(assistant.id, metadata, told)
 
 
 def _without_effect(request: ApiRequest, asked: "Submission", graph: str) -> "Submission":
-    """Note what has no effect with this graph: nodes to stop at that it does not have, and tools
-    that it does not take. An empty list of tools is none at all, unless clients may set it."""
-    options, values = asked.request.options, asked.request.values
+    """Note what has no effect with this graph: nodes to stop at and keys of the input that it does
+    not have, and tools that it does not take."""
+    options = asked.request.options
     attached = request.state["graphs"].by_name[graph].attached
-    may_set = allowed_names(attached, request.state["client_values"])["input"]
-    if values.input.get("tools") == [] and "tools" not in may_set:
-        further = {name: value for name, value in values.input.items() if name != "tools"}
-        values = replace(values, input=further)
-        asked = replace(asked, request=replace(asked.request, values=values))
+    asked, beside = _without_unknown_input(request, asked, attached)
     nodes = attached.node_names
     named = {
         "interrupt_before": options.interrupt_before,
@@ -496,7 +518,28 @@ def _without_effect(request: ApiRequest, asked: "Submission", graph: str) -> "Su
         if node not in nodes
     ]
     unknown += chat.ignored_by(request, attached, asked.request)
-    return replace(asked, ignored=[*asked.ignored, *unknown])
+    return replace(asked, ignored=[*asked.ignored, *beside, *unknown])
+
+
+def _without_unknown_input(
+    request: ApiRequest, asked: "Submission", graph: AttachedGraph
+) -> tuple["Submission", list[str]]:
+    """Leave out the keys of the input that the graph does not have, and name them, if there is more
+    to run on. An empty list of tools is none at all, unless clients may set it. The built-in graph
+    runs on no empty list of messages."""
+    turn, given = asked.request, dict(asked.request.values.input)
+    if given.get("tools") == []:
+        may_set = allowed_names(graph, request.state["client_values"])["input"]
+        given = {name: value for name, value in given.items() if name != "tools" or name in may_set}
+    known = {name: value for name, value in given.items() if name in graph.input_names}
+    is_more = bool(asked.messages or known or turn.without_messages)
+    left_out = [f"input.{name}" for name in given if is_more and name not in known]
+    turn = replace(
+        turn,
+        values=replace(turn.values, input=known if is_more else given),
+        without_messages=turn.without_messages and not graph.is_built_in,
+    )
+    return replace(asked, request=turn), left_out
 
 
 async def _of_assistant(
