@@ -234,11 +234,12 @@ async def test_what_a_client_says_of_a_run_is_kept_while_it_is_the_last(
         body = {"assistant_id": "a1", "graph_id": "chat"}
         await client.http.post(f"{PATH}/assistants", json=body)
         path, said = f"{PATH}/threads/t1", {"topic": {"of": "tides"}}
-        modes = ["values", "lifecycle", "input"]
+        modes = ["values", "messages", "messages-tuple", "lifecycle", "input"]
         first = {**asked("Hi", metadata=said, stream_mode=modes), "assistant_id": "a1"}
         answer = await client.http.post(f"{path}/runs/wait", json=first)
         ignored = answer.headers["x-turnstream-ignored"]
-        assert ignored == "stream_mode.input, stream_mode.lifecycle"
+        others = ("input", "lifecycle", "messages")
+        assert ignored == ", ".join(f"stream_mode.{one}" for one in others)
         [run] = (await client.http.get(f"{path}/runs")).json()
         assert (run["assistant_id"], run["metadata"]) == ("a1", said)
         assert (await client.http.get(f"{path}/runs/{run['run_id']}")).json() == run

@@ -372,7 +372,11 @@ async def test_an_answer_comes_with_values_for_the_state(tmp_path: Path) -> None
     given = settings(tmp_path / "t.db", graph=graph, client_context=("topic",))
     async with serving(given) as client:
         await ran(client, human("Hi"), assistant="asking_three")
-        answer = {"resume": "High", "update": {"topic": "tides"}}
+        answer: dict[str, Any] = {"resume": "High", "update": {"topic": "tides"}}
+        command = {**answer, "update": {"topic": "tides", "place": "sea"}}
+        body = {"assistant_id": "asking_three", "command": command}
+        refused = await client.http.post(f"{PATH}/runs/wait", json=body)
+        assert (refused.status_code, refused.json()["code"]) == (422, "value_not_allowed")
         told = await commanded(client, "asking_three", **answer)
         assert words(told["messages"]) == ["Hi", "High of tides"]
 

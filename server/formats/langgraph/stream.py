@@ -110,7 +110,8 @@ def wanted_modes(asked: Any) -> Modes:
 def other_modes(asked: Any) -> list[str]:
     """Name the modes that bring nothing here."""
     names = [asked] if isinstance(asked, str) else asked or ()
-    return [name for name in names if name in OTHER_MODES]
+    others = {*OTHER_MODES, *({_WHOLE_MESSAGES} if _MESSAGES in names else ())}
+    return [name for name in names if name in others]
 
 
 @dataclass(slots=True)

@@ -532,7 +532,7 @@ def _without_unknown_input(
         may_set = allowed_names(graph, request.state["client_values"])["input"]
         given = {name: value for name, value in given.items() if name != "tools" or name in may_set}
     known = {name: value for name, value in given.items() if name in graph.input_names}
-    is_more = bool(asked.messages or known or turn.without_messages)
+    is_more = bool(asked.body.input and (asked.messages or known or turn.without_messages))
     left_out = [f"input.{name}" for name in given if is_more and name not in known]
     turn = replace(
         turn,
