@@ -9,7 +9,7 @@ import sqlite3
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import aiosqlite
 from langchain_core.embeddings import Embeddings
@@ -20,6 +20,8 @@ from langgraph.store.sqlite.base import SqliteIndexConfig
 from turnstream.server.storage.database_file import usable
 from turnstream.server.storage.faults import faults_named
 from turnstream.server.storage.interfaces import StorageError
+
+_IN_SECONDS, _NOW = "CURRENT_TIMESTAMP", "strftime('%Y-%m-%d %H:%M:%f', 'now')"
 
 
 class _Prepared(Embeddings):
@@ -95,6 +97,11 @@ class SqliteGraphStore(AsyncSqliteStore):
             except BaseException:
                 await self.conn.rollback()
                 raise
+
+    def _prepare_batch_PUT_queries(self, put_ops: Any) -> Any:  # noqa: N802  its package's name
+        """With times in milliseconds: those of langgraph-checkpoint-sqlite 3.1.2 are in seconds."""
+        queries, embedding = super()._prepare_batch_PUT_queries(put_ops)
+        return [(text.replace(_IN_SECONDS, _NOW), given) for text, given in queries], embedding
 
     def _texts(self, batch: list[Op]) -> list[str]:
         """The texts of a batch that need vectors, as langgraph-checkpoint-sqlite 3.1.2 finds

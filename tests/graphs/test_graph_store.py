@@ -4,6 +4,7 @@ import asyncio
 import logging
 import sqlite3
 from contextlib import closing
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -117,6 +118,17 @@ async def test_a_batch_that_fails_changes_nothing_and_the_next_one_works(tmp_pat
         await items.aput(("a",), "y", {"n": 3})
         found = await items.asearch(("a",))
         assert {item.key: item.value["n"] for item in found} == {"x": 1, "y": 3}
+
+
+async def test_items_written_within_a_second_have_times_of_their_own(tmp_path: Path) -> None:
+    path = tmp_path / "t.db"
+    async with open_checkpointer(path), open_graph_store(path, 50, file_is_there) as items:
+        times = set[datetime]()
+        while len(times) < 3:
+            await items.aput(("a",), "x", {"n": 1})
+            [found] = await items.asearch(("a",))
+            times.add(found.updated_at)
+        assert any(time.microsecond for time in times)
 
 
 async def test_a_locked_database_is_a_storage_fault_and_reading_goes_on(tmp_path: Path) -> None:
