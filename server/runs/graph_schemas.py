@@ -42,14 +42,24 @@ def subgraphs(
 def _schemas(attached: AttachedGraph, graph: Any, allowed: Collection[str]) -> GraphSchemas:
     names = allowed_names(attached, allowed)
     seen = {"messages", *attached.client_state.names}
-    config = {name: Schema() for name in names["configurable"]}
+    context = _some(graph.get_context_jsonschema, names["context"])
     return {
         "input_schema": _some(graph.get_input_jsonschema, {"messages", *names["input"]}),
         "output_schema": _some(graph.get_output_jsonschema, seen),
         "state_schema": _some(lambda: _state(graph), seen),
-        "config_schema": {"type": "object", "properties": config} if config else None,
-        "context_schema": _some(graph.get_context_jsonschema, names["context"]),
+        "config_schema": _config(names["configurable"], context),
+        "context_schema": context,
     }
+
+
+def _config(names: Collection[str], context: Schema | None) -> Schema | None:
+    """The values of the config that clients may set; those that the context has are as there."""
+    if not names:
+        return None
+    whole = context or {}
+    known = whole.get("properties", {})
+    config = {name: known.get(name, Schema()) for name in names}
+    return {"type": "object", "properties": config} | _definitions(whole, config)
 
 
 def _state(graph: Graph) -> Schema:

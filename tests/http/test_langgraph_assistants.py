@@ -91,6 +91,18 @@ async def test_a_run_gets_the_values_of_its_assistant_but_for_those_it_has_itsel
         assert begun["assistant_id"] == kept["assistant_id"]
 
 
+async def test_a_body_with_a_config_alone_sets_the_context_too(tmp_path: Path) -> None:
+    async with served(tmp_path) as client:
+        config = {"configurable": {"tone": "dry", "mood": "merry"}}
+        assert said(await run(client, "toned", config=config)) == "dry, merry"
+        kept = await made(client, config=config)
+        assert said(await run(client, kept["assistant_id"])) == "dry, merry"
+        own = await run(client, "toned", config=config, context={"tone": "warm"})
+        assert said(own) == "warm, merry"
+        alone = await run(client, "toned", config={"configurable": {"mood": "sad"}})
+        assert said(alone) == "plain, sad"
+
+
 async def test_a_value_that_a_client_may_not_set_is_refused_when_a_run_gets_it(
     tmp_path: Path,
 ) -> None:
@@ -199,6 +211,8 @@ async def test_schemas_have_what_clients_send_and_see_and_no_more(tmp_path: Path
         assert [*schemas["output_schema"]["properties"]] == ["messages"]
         assert [*schemas["context_schema"]["properties"]] == ["tone"]
         assert [*schemas["config_schema"]["properties"]] == ["mood", "tone", "topic"]
+        tone = schemas["context_schema"]["properties"]["tone"]
+        assert schemas["config_schema"]["properties"]["tone"] == tone
         assert "secret" not in json.dumps(schemas)
         assert "draft" not in json.dumps(schemas)
         inner = (await client.http.get(f"{PATH}/a1/subgraphs")).json()

@@ -552,7 +552,19 @@ async def _of_assistant(
     found = await find_assistant(request, asked.body.assistant_id)
     if found.kept is not None:
         asked = with_assistant(asked, found.kept.content.config, found.kept.content.context)
-    return asked, found
+    return _with_context(request, asked, found.graph), found
+
+
+def _with_context(request: ApiRequest, asked: "Submission", graph: str) -> "Submission":
+    """Give the context the values of the config where a body has no context, as LangGraph's server
+    does. It has the config of a context too; checkpoints would keep that."""
+    values = asked.request.values
+    names = request.state["graphs"].by_name[graph].attached.context.names
+    if values.context or names.isdisjoint(values.configurable):
+        return asked
+    context = {name: value for name, value in values.configurable.items() if name in names}
+    values = replace(values, context=context)
+    return replace(asked, request=replace(asked.request, values=values))
 
 
 async def _create(request: ApiRequest, asked: Asked) -> Response:
