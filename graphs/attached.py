@@ -126,6 +126,16 @@ class AttachedGraph:
         return drawn
 
     @property
+    def has_messages(self) -> bool:
+        """True if its state has messages."""
+        return "messages" in self.graph.channels
+
+    @property
+    def takes_messages(self) -> bool:
+        """True if its input has messages: else it runs on other input alone."""
+        return "messages" in _input_schema(self.graph)
+
+    @property
     def client_tool_keys(self) -> frozenset[str]:
         """The keys of its input that take tools of a client; none if its context takes them."""
         takes_keys = not self.context.is_ours
@@ -188,15 +198,6 @@ def attach(
             "it is a functional @entrypoint, which has no messages; call it in a node of a "
             "StateGraph of MessagesState"
         )
-    if "messages" not in graph.channels:
-        raise GraphError(
-            "its graph's state has no messages; call it in a node of a StateGraph of "
-            "MessagesState, which makes its input of the user's message and a message of its output"
-        )
-    if "messages" not in graph.builder.schemas[graph.builder.input_schema]:
-        raise GraphError(
-            "its input schema has no messages, which the user's words come in; add them"
-        )
     made = GraphContext(graph.context_schema, context or {})
     _check_context(made, client_context)
     reducer: Reducer = "by id" if made.is_ours else _reducer(graph)
@@ -252,6 +253,8 @@ def _without_classes(graph: Graph) -> Graph:
 
 def _reducer(graph: Graph) -> Reducer:
     """Tried, with messages of ids that are the same and others. Raises GraphError."""
+    if "messages" not in graph.channels:
+        return "by id"
     trial = _with_entry(graph, InMemorySaver())
     config: Any = {"configurable": {"thread_id": "trial"}}
     rounds = (
@@ -316,8 +319,12 @@ def _warn_of(kind: str) -> None:
     )
 
 
+def _input_schema(graph: Graph) -> Mapping[str, Any]:
+    return graph.builder.schemas[graph.builder.input_schema]
+
+
 def _input_names(graph: Graph) -> frozenset[str]:
-    return frozenset(graph.builder.schemas[graph.builder.input_schema]) - {"messages"}
+    return frozenset(_input_schema(graph)) - {"messages"}
 
 
 async def _do_nothing(_state: Any) -> None:

@@ -5,6 +5,7 @@ these or a context manager of it (`turnstream.graphs.factories`); ours is
 `build(model, catalogue, checkpointer=, limits=, system_prompt=)`.
 """
 
+import logging
 import os
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -43,6 +44,9 @@ from turnstream.tools.catalogue import Catalogue
 __all__ = ["BUILT_IN", "Build", "LoadedGraph", "load", "open_graphs"]
 
 Build = Callable[..., Pregel[Any, Any, Any, Any]]
+
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +134,7 @@ async def open_graphs(
                 fields = {k: v for k, v in context.items() if k in declared or is_alone}
                 attached = attach(graph, checkpointer, fields, store, results, client_context)
                 _check_names(attached, catalogue)
+                _warn_of_input(source.name, attached, client_context)
                 known, drawn = state_keys(attached.graph), ui_keys(attached.graph)
                 shown = dict.fromkeys([*(k for k in client_state if k in known), *drawn])
                 opened[source.name] = replace(
@@ -145,6 +150,18 @@ async def open_graphs(
         kept = {key for one in opened.values() for key in state_keys(one.graph)}
         check_names(client_state, kept)
         yield opened
+
+
+def _warn_of_input(name: str, graph: AttachedGraph, client_context: Sequence[str]) -> None:
+    """Say of a graph that takes no messages what its clients may send instead, if that is
+    nothing."""
+    names = sorted(graph.input_names)
+    if names and not graph.takes_messages and graph.input_names.isdisjoint(client_context):
+        logger.warning(
+            "graph %(name)s takes no messages, and clients may set nothing of its input; "
+            "let them: TURNSTREAM_CLIENT_CONTEXT=%(names)s",
+            {"name": name, "names": ",".join(names)},
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,6 +38,8 @@ class StreamContext:
     """The graph's state beside the turns, as far as clients see it; None: they never see it."""
     asides: tuple[Aside, ...] = ()
     """The messages of the thread that are in no turn."""
+    has_messages: bool = True
+    """False if the graph's state has no messages."""
 
     @property
     def continued(self) -> AssistantTurn | None:

@@ -436,6 +436,7 @@ async def _opened(
             header.client_run_id,
             state,
             asides,
+            request.state["graphs"].has_messages(header.graph),
         )
 
     stream: EventStream = await request.state["streams"].open(

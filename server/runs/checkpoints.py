@@ -225,13 +225,14 @@ class Checkpoints:
             self.attached,
             callbacks,
         )
-        given = resume if messages is None else _input(messages, values)
+        given = resume if messages is None else self._input(messages, values)
         asked = (given, config, context, values, options)
         if self.attached.factory is None:
             stream = self._stream(self._graph, *asked)
         else:
             stream = self._made_for_run(self.attached.factory, *asked)
-        return stream if self.attached.context.is_ours else self._read(stream)
+        is_as_read = self.attached.context.is_ours and self.attached.has_messages
+        return stream if is_as_read else self._read(stream)
 
     async def _made_for_run(
         self,
@@ -270,7 +271,7 @@ class Checkpoints:
             config,
             stream_mode=STREAM_MODES,
             # Of the state no more; a graph may leave these out of what it returns.
-            output_keys=["messages", *self.attached.client_state.names],
+            output_keys=self._output_keys,
             subgraphs=self.attached.streams_subgraphs,
             version="v2",
             durability="sync",
@@ -278,6 +279,20 @@ class Checkpoints:
             interrupt_before=_both(graph.interrupt_before_nodes, options.interrupt_before),
             interrupt_after=_both(graph.interrupt_after_nodes, options.interrupt_after),
         )
+
+    def _input(self, messages: Sequence[AnyMessage], values: GraphValues) -> dict[str, Any]:
+        """Without messages it has no such key if it has others: a graph may have no reducer for
+        it."""
+        takes_none = not self.attached.takes_messages
+        if takes_none or (values.input and not messages):
+            return dict(values.input)
+        return {**values.input, "messages": list(messages)}
+
+    @property
+    def _output_keys(self) -> list[str]:
+        """The keys of the state that a run tells."""
+        names = [*self.attached.client_state.names]
+        return ["messages", *names] if self.attached.has_messages else names
 
     async def forget_bare_answer(self, key: ThreadKey) -> None:
         """Keep an answer of an earlier run from questions that come later."""
@@ -288,10 +303,13 @@ class Checkpoints:
         async with aclosing(stream) as items:  # type: ignore[type-var]
             async for item in items:
                 data = item["data"]
-                if item["type"] == "values" and not item.get("ns") and "messages" in data:
-                    messages = self.attached.messages(data["messages"])
+                is_root = item["type"] == "values" and not item.get("ns")
+                if is_root and ("messages" in data or not self.attached.has_messages):
+                    messages = self.attached.messages(data.get("messages", []))
                     item = {**item, "data": {**data, "messages": messages}}  # noqa: PLW2901
                 yield item
+        if not self._output_keys:  # Then LangGraph yields no values.
+            yield {"type": "values", "ns": (), "data": {"messages": []}}
 
     async def latest(self, key: ThreadKey, limit: int) -> Sequence[StateSnapshot]:
         """Return a thread's latest checkpoints as LangGraph has them, the newest first."""
@@ -390,13 +408,6 @@ def _both(
     if not asked or own == "*" or asked == "*":
         return "*" if asked == "*" else None
     return [*own, *asked]
-
-
-def _input(messages: Sequence[AnyMessage], values: GraphValues) -> dict[str, Any]:
-    """Without messages it has no such key if it has others: a graph may have no reducer for it."""
-    if values.input and not messages:
-        return dict(values.input)
-    return {**values.input, "messages": list(messages)}
 
 
 def _config(key: ThreadKey, checkpoint_id: str | None = None) -> RunnableConfig:

@@ -20,6 +20,7 @@ def check_values(request: TurnRequest, graph: AttachedGraph, allowed: Collection
             "client_tools_not_supported",
             "The graph of this server takes no tools of a client; send none.",
         )
+    _check_messages(request, graph)
     _check_nodes(request, graph)
     values = request.values
     for place, names in allowed_names(graph, allowed).items():
@@ -63,6 +64,18 @@ def _check_input(values: Mapping[str, Any]) -> None:
         raise InvalidRequest(
             "value_not_allowed",
             "input has a value that overwrites what the thread has.",
+        )
+
+
+def _check_messages(request: TurnRequest, graph: AttachedGraph) -> None:
+    """Raises InvalidRequest for messages that the graph has no place for."""
+    brings = request.message is not None or request.branch is not None
+    writes = request.update is not None and bool(request.update.messages)
+    if (brings and not graph.takes_messages) or (writes and not graph.has_messages):
+        names = ", ".join(sorted(graph.input_names)) or "nothing"
+        raise InvalidRequest(
+            "value_not_allowed",
+            f"The graph takes no messages: send input alone. Its input has {names}.",
         )
 
 

@@ -198,11 +198,15 @@ class Run:
             pending = [id for id in plan.after.pending if id]
             kept = await self._store.substeps(key, pending)
             self.translator.substeps.take_back(kept)
+        point = plan.point
+        if plan.new and not self._checkpoints.attached.takes_messages:
+            await self._checkpoints.add(key, plan.new, point)
+            point = None
         stream = self._checkpoints.stream(
             key,
             plan.new,
             self.start.context,
-            plan.point,
+            point,
             self.start.values,
             plan.resume,
             self.start.options,

@@ -54,6 +54,10 @@ class ServedGraphs:
         by the default one, which reads messages too."""
         return self.by_name.get(name or self.default, self.by_name[self.default])
 
+    def has_messages(self, name: str | None) -> bool:
+        """Return True if the state of a graph's threads has messages."""
+        return self.checkpoints(name).attached.has_messages
+
     def choose(self, request: TurnRequest, thread: ThreadEntry | None) -> str:
         """The graph that takes a request on a thread, by name; None: a new one.
 

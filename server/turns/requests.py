@@ -236,7 +236,7 @@ class TurnRequest:
     """The graph's state as the client has it: what it has changed of the keys that it sees and may
     set becomes input."""
     without_messages: bool = False
-    """Run a graph of one's own on an empty list of messages."""
+    """Run a graph of one's own on an empty list of messages, or on nothing if it takes none."""
     options: RunOptions = NO_OPTIONS
     record: RunRecord | None = None
     thread_metadata: Mapping[str, Any] | None = None

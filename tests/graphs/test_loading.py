@@ -356,6 +356,24 @@ async def test_a_key_of_a_project_that_cannot_be_read_is_refused(
     assert fault in await fault_of("langgraph.json")
 
 
+async def test_a_graph_of_whose_input_clients_may_set_nothing_is_named(
+    write: Write, caplog: pytest.LogCaptureFixture
+) -> None:
+    write(
+        "agent.py",
+        "from typing import TypedDict\nfrom langgraph.graph import START, StateGraph\n"
+        "class S(TypedDict):\n    topic: int\n"
+        "graph = StateGraph(S)\ngraph.add_node('n', lambda s: s)\ngraph.add_edge(START, 'n')",
+    )
+    given: Any = (load("agent.py:graph"), InMemorySaver(), None, {}, ScriptedModel(), CATALOGUE)
+    async with open_graphs(*given, limits=Limits(), system_prompt=""):
+        assert "let them: TURNSTREAM_CLIENT_CONTEXT=topic" in caplog.text
+    caplog.clear()
+    names = ("topic",)
+    async with open_graphs(*given, limits=Limits(), system_prompt="", client_context=names):
+        assert "takes no messages" not in caplog.text
+
+
 def test_an_env_that_has_no_effect_is_named(write: Write, caplog: pytest.LogCaptureFixture) -> None:
     write("agent.py", GRAPH)
     graphs = {"agent": "./agent.py:graph"}
@@ -384,20 +402,6 @@ BROKEN = {
     "a factory that fails": ("def graph():\n    return 1 / 0", "(agent.py, line 2)"),
     "a factory that makes none": ("def graph():\n    return 5", "it made a int"),
     "a factory that wants more": ("def graph(a, b, c):\n    pass", "it wants (a, b, c)"),
-    "no messages": (
-        "from typing import TypedDict\nfrom langgraph.graph import START, StateGraph\n"
-        "class S(TypedDict):\n    x: int\n"
-        "graph = StateGraph(S)\ngraph.add_node('n', lambda s: s)\ngraph.add_edge(START, 'n')",
-        "state has no messages",
-    ),
-    "no messages in its input": (
-        "from typing import TypedDict\n"
-        "from langgraph.graph import START, MessagesState, StateGraph\n"
-        "class Q(TypedDict):\n    question: str\n"
-        "graph = StateGraph(MessagesState, input_schema=Q)\n"
-        "graph.add_node('n', lambda s: {})\ngraph.add_edge(START, 'n')",
-        "input schema has no messages",
-    ),
     "an entrypoint": (
         "from langgraph.func import entrypoint\n@entrypoint()\ndef graph(x):\n    return x",
         "functional @entrypoint",

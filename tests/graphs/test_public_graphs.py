@@ -33,7 +33,6 @@ from tests.support.backend import message
 from tests.support.served_run import VARIANTS, ended, serve_run
 from tests.support.waiting import WAIT_SECONDS
 from turnstream.graphs.attached import attach
-from turnstream.graphs.faults import GraphError
 from turnstream.server.turns.messages import Text
 
 pytestmark = [
@@ -321,21 +320,24 @@ def step(state: Any) -> dict[str, Any]:  # noqa: ARG001  its name is LangGraph's
 
 
 @pytest.mark.parametrize(
-    ("builder", "remedy"),
+    ("builder", "names", "has_messages"),
     [
-        (StateGraph(Project), "call it in a node of a StateGraph of MessagesState"),
-        (StateGraph(Enrichment), "call it in a node of a StateGraph of MessagesState"),
-        (StateGraph(Triage, input_schema=Email), "its input schema has no messages"),
+        (StateGraph(Project), {"changeme"}, False),
+        (StateGraph(Enrichment), {"topic", "extraction_schema"}, False),
+        (StateGraph(Triage, input_schema=Email), {"email_input"}, True),
     ],
     ids=["new-langgraph-project", "data-enrichment", "agents-from-scratch"],
 )
-def test_a_graph_without_messages_is_refused_with_the_remedy(builder: Any, remedy: str) -> None:
+def test_a_graph_without_messages_takes_its_own_input(
+    builder: Any, names: set[str], has_messages: bool
+) -> None:
     graph = builder.add_node("step", step).add_edge(START, "step").compile()
-    with pytest.raises(GraphError, match=remedy):
-        attach(graph, InMemorySaver())
+    attached = attach(graph, InMemorySaver())
+    assert (attached.takes_messages, attached.has_messages) == (False, has_messages)
+    assert attached.input_names == names
 
 
-def test_the_remedy_makes_it_servable() -> None:
+def test_a_graph_without_messages_in_a_node_of_one_that_has_them_takes_them() -> None:
     """A graph without messages in a node of one that has them."""
     inner = StateGraph(Project).add_node("step", step).add_edge(START, "step").compile()
 

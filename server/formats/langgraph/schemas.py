@@ -140,8 +140,10 @@ _INTERRUPTS = list_of(ref("LangGraph.Interrupt"))
 
 
 def values() -> Schema:
-    known = body_schemas.an_object(["messages"], messages=list_of(ref("Message.langgraph")))
-    further = "Beside the messages, what clients see of the graph's own state, by name."
+    known = body_schemas.an_object([], messages=list_of(ref("Message.langgraph")))
+    further = (
+        "Beside the messages, which a graph may lack, what clients see of its own state, by name."
+    )
     return described(known, further)
 
 

@@ -160,9 +160,16 @@ def _without_data(block: Json) -> Json:
     return block
 
 
-def values(turns: Sequence[Turn], graph_state: Values | None, asides: Iterable[Aside] = ()) -> Json:
+def values(
+    turns: Sequence[Turn],
+    graph_state: Values | None,
+    asides: Iterable[Aside] = (),
+    *,
+    has_messages: bool = True,
+) -> Json:
     """The state of a thread, as clients see it."""
-    return {**(graph_state or {}), "messages": with_asides(messages(turns), asides)}
+    said = {"messages": with_asides(messages(turns), asides)} if has_messages else {}
+    return {**(graph_state or {}), **said}
 
 
 def ai_message(step: Step) -> Json:
@@ -265,11 +272,14 @@ class SavedThread:
     """The last run of the thread."""
     saved_at: str | None = None
     """When the thread was saved last, in ISO 8601. None: a run is live."""
+    has_messages: bool = True
+    """False if the graph's state has no messages."""
 
     @property
     def values(self) -> Json:
         """The state, as clients see it."""
-        return {**(self.graph_state or {}), "messages": self.messages}
+        said = {"messages": self.messages} if self.has_messages else {}
+        return {**(self.graph_state or {}), **said}
 
 
 def checkpoints(messages: Sequence[Json]) -> list[tuple[str, int]]:
@@ -373,10 +383,11 @@ def event_state(thread: SavedThread, *, is_first: bool = False) -> Json:
     messages."""
     count = 0 if is_first else len(thread.messages)
     parent = {"configurable": checkpoint(thread, count - 1)} if count else None
+    shown = replace(thread, messages=(), graph_state=None) if is_first else thread
     return {
         "config": {"configurable": checkpoint(thread, count)},
         "parent_config": parent,
-        "values": {"messages": []} if is_first else thread.values,
+        "values": shown.values,
         **state(thread, count, ""),
         "created_at": None,
     }

@@ -195,7 +195,8 @@ def _around(payload: Any) -> tuple[str, str]:
 def prologue(context: StreamContext, modes: Modes) -> list[str]:
     events: list[str] = [NamedEvent("metadata", dumps({"run_id": context.run_id, "attempt": 1}))]
     if "values" in modes:
-        begun = snapshot.values(context.turns, context.graph_state, context.asides)
+        seen = (context.turns, context.graph_state, context.asides)
+        begun = snapshot.values(*seen, has_messages=context.has_messages)
         events.append(NamedEvent("values", dumps(begun)))
     return events
 
@@ -226,6 +227,7 @@ class LangGraphEncoder:
         """By part: the payload around a piece of its text, which most chunks are."""
         self._interrupts: list[chunks.Interrupt] = []
         self._state = context.graph_state
+        self._has_messages = context.has_messages
         self._asides = [*context.asides]
         self._values_bytes = 0
         self._last_bytes = snapshot.image_bytes(context.turns)
@@ -534,7 +536,7 @@ class LangGraphEncoder:
             return []
         steps = map(self._thread.message.step, filter(self._steps.__contains__, task.step_ids))
         answers = (self._answers[id] for id in task.call_ids if id in self._answers)
-        messages = [*map(snapshot.ai_message, steps), *answers]
+        messages = [*map(snapshot.ai_message, steps), *answers] if self._has_messages else []
         for id in (*task.step_ids, *task.call_ids):
             self._unsaid.pop(id, None)
             self._updated.add(id)
@@ -567,13 +569,17 @@ class LangGraphEncoder:
         if self._values_bytes + self._last_bytes > MAX_VALUES_BYTES:
             return []
         self._has_news = False
-        text = dumps(snapshot.values(self._thread.turns(), self._state, self._asides))
+        text = dumps(self._all_values(self._thread.turns()))
         if text == self._last_values:
             return []
         self._last_values = text
         self._last_bytes = len(text)
         self._values_bytes += self._last_bytes
         return [NamedEvent(self._named("values"), text)]
+
+    def _all_values(self, turns: Sequence[Turn]) -> Json:
+        seen = (turns, self._state, self._asides)
+        return snapshot.values(*seen, has_messages=self._has_messages)
 
     def _error(self, chunk: chunks.Error) -> None:
         error = snapshot.error_json(chunk.code, chunk.message, chunk.error_id)
@@ -587,11 +593,12 @@ class LangGraphEncoder:
         events += self._event("updates", {"__interrupt__": asked}) if asked else []
         events += self._finish_asked(turns, is_asking=bool(asked))
         if "values" in self._modes:
-            state = snapshot.values(turns, self._state, self._asides)
+            state = self._all_values(turns)
             events += self._event("values", state)
             if asked is not None:
-                light = [*map(snapshot.without_images, state["messages"])]
-                asking = {**state, "messages": light, "__interrupt__": asked}
+                light = [*map(snapshot.without_images, state.get("messages", ()))]
+                said = {"messages": light} if self._has_messages else {}
+                asking = {**state, **said, "__interrupt__": asked}
                 events += self._event("values", asking)
         return events
 
@@ -662,7 +669,8 @@ class LangGraphEncoder:
         self, turns: Sequence[Turn], interrupts: Sequence[chunks.Interrupt] = ()
     ) -> snapshot.SavedThread:
         messages = snapshot.with_asides(snapshot.messages(turns), self._asides)
-        return snapshot.SavedThread(self._thread_id, turns, messages, interrupts, self._state)
+        thread = (self._thread_id, turns, messages, interrupts, self._state)
+        return snapshot.SavedThread(*thread, has_messages=self._has_messages)
 
     def _task(self, id: str, node: str, namespace: Sequence[str] = ()) -> list[str]:
         """Something begins. What it reads of the graph's state is not shown."""
@@ -713,6 +721,8 @@ class LangGraphEncoder:
         return self._event("debug", {"step": step, "type": kind, "payload": payload}, namespace)
 
     def _update(self, node: str, messages: Sequence[Json]) -> list[str]:
+        if not self._has_messages:
+            return []
         return self._event("updates", {node: {"messages": messages}})
 
     def _tool(self, event: str, call_id: str, name: str | None, **said: Any) -> list[str]:

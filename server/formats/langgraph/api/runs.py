@@ -17,7 +17,6 @@ from pydantic import Field
 from starlette.responses import JSONResponse, Response
 from typing_extensions import TypedDict
 
-from turnstream.graphs.attached import AttachedGraph
 from turnstream.server.formats import fields
 from turnstream.server.formats.fields import Fields, Text
 from turnstream.server.formats.format import StreamContext
@@ -505,7 +504,7 @@ def _without_effect(request: ApiRequest, asked: "Submission", graph: str) -> "Su
     not have, and tools that it does not take."""
     options = asked.request.options
     attached = request.state["graphs"].by_name[graph].attached
-    asked, beside = _without_unknown_input(request, asked, attached)
+    asked, beside = _without_unknown_input(request, asked, graph)
     nodes = attached.node_names
     named = {
         "interrupt_before": options.interrupt_before,
@@ -522,24 +521,30 @@ def _without_effect(request: ApiRequest, asked: "Submission", graph: str) -> "Su
 
 
 def _without_unknown_input(
-    request: ApiRequest, asked: "Submission", graph: AttachedGraph
+    request: ApiRequest, asked: "Submission", name: str
 ) -> tuple["Submission", list[str]]:
     """Leave out the keys of the input that the graph does not have, and name them, if there is more
-    to run on. An empty list of tools is none at all, unless clients may set it. The built-in graph
-    runs on no empty list of messages."""
+    to run on: a graph that takes no messages runs on nothing, too. An empty list of tools is none
+    at all, unless clients may set it. The built-in graph runs on no empty list of messages."""
+    graph, beside = request.state["graphs"].by_name[name].attached, list[str]()
+    body = asked.body
+    if not (graph.takes_messages or body.command or body.input is None):
+        beside = ["messages"] if "messages" in body.input else []
+        asked = replace(asked, messages=(), request=replace(asked.request, without_messages=True))
     turn, given = asked.request, dict(asked.request.values.input)
     if given.get("tools") == []:
         may_set = allowed_names(graph, request.state["client_values"])["input"]
         given = {name: value for name, value in given.items() if name != "tools" or name in may_set}
     known = {name: value for name, value in given.items() if name in graph.input_names}
-    is_more = bool(asked.body.input and (asked.messages or known or turn.without_messages))
-    left_out = [f"input.{name}" for name in given if is_more and name not in known]
+    begins = bool(asked.messages or known or turn.without_messages)
+    is_more = begins and body.input is not None
+    left_out = [name for name in given if is_more and name not in known]
     turn = replace(
         turn,
         values=replace(turn.values, input=known if is_more else given),
         without_messages=turn.without_messages and not graph.is_built_in,
     )
-    return replace(asked, request=turn), left_out
+    return replace(asked, request=turn), [f"input.{name}" for name in (*beside, *left_out)]
 
 
 async def _of_assistant(
@@ -709,7 +714,9 @@ async def _told_thread(
     errors = [chunk for chunk in told if isinstance(chunk, Error)]
     error = [snapshot.error_json(one.code, one.message, one.error_id) for one in errors[-1:]]
     id, state = run.header.key.thread_id, progress.graph_state
-    return SavedThread(id, turns, messages, interrupts, state), error[0] if error else None
+    has_them = request.state["graphs"].has_messages(run.header.graph)
+    thread = SavedThread(id, turns, messages, interrupts, state, has_messages=has_them)
+    return thread, error[0] if error else None
 
 
 def _failure(thread: SavedThread) -> Json | None:

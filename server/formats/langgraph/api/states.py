@@ -90,16 +90,17 @@ async def find_thread(request: ApiRequest, key: ThreadKey | None = None) -> Foun
 
 
 async def _read(request: ApiRequest, key: ThreadKey, entry: ThreadEntry) -> SavedThread:
-    reader, id, rest = request.state["reader"], key.thread_id, dict[str, Any]()
+    reader, id = request.state["reader"], key.thread_id
+    rest: dict[str, Any] = {"has_messages": request.state["graphs"].has_messages(entry.graph)}
     live = await reader.find(key, entry.run_id) if entry.run_state == "live" else None
     if live is not None:
         told = await reader.progress(live)
         told_state = told.graph_state
-        rest = {"graph_state": told_state, "run_id": entry.run_id}
+        rest |= {"graph_state": told_state, "run_id": entry.run_id}
         show = partial(_shown, id, told.turns, told.asides, **rest)
         return await beside_loop(len(told.turns), show)
     saved = await reader.state(key, entry.graph)
-    rest = {"interrupts": saved.interrupts, "graph_state": saved.graph_state}
+    rest |= {"interrupts": saved.interrupts, "graph_state": saved.graph_state}
     rest |= {"run_id": entry.run_id or None, "saved_at": saved.saved_at}
 
     def shown() -> SavedThread:
@@ -133,7 +134,8 @@ async def branches_of(request: ApiRequest, found: Found) -> AsyncGenerator[Saved
     left = reader.left_branches(thread_key(request), entry.graph)
     async with aclosing(left) as branches:
         async for head, turns, asides in branches:
-            show = partial(_shown, thread.thread_id, turns, asides, head=head)
+            rest = {"head": head, "has_messages": thread.has_messages}
+            show = partial(_shown, thread.thread_id, turns, asides, **rest)
             yield await beside_loop(len(turns), show)
 
 
@@ -260,8 +262,9 @@ def _with_values(
         return others
     is_newest = len(texts) == len(thread.messages) and not thread.head
     own = thread.graph_state if is_newest else None
-    members = (b",", as_json(own)[1:-1]) if own else ()
-    values = b"".join((b'{"messages":[', b",".join(texts), b"]", *members, b"}"))
+    said = b"".join((b'"messages":[', b",".join(texts), b"]")) if thread.has_messages else b""
+    members = [said, as_json(own)[1:-1] if own else b""]
+    values = b"".join((b"{", b",".join(filter(None, members)), b"}"))
     return b"".join((b'{"values":', values, b"," if len(others) > len(b"{}") else b"", others[1:]))
 
 
