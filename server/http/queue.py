@@ -37,6 +37,7 @@ class QueuedJson(TypedDict):
         says("In the wire format; null if the request brings none."),
     ]
     queued_at: Time
+    due_at: NotRequired[Annotated[Time, says("The run begins no earlier.")]]
     stream_url: Annotated[str, says("The stream of its run, which waits for the beginning.")]
     problem: NotRequired[
         Annotated[QueuedProblemJson, says("Why its run could not begin; edit or withdraw it.")]
@@ -51,16 +52,22 @@ class QueueJson(TypedDict):
 def queued_json(queued: QueuedRequest, format: WireFormat) -> QueuedJson:
     message = queued.request.message
     turns = [UserTurn(message.id or "", message.content, queued.queued_at)] if message else []
-    at = datetime.fromtimestamp(queued.queued_at, UTC).isoformat(timespec="milliseconds")
+    at = _time(queued.queued_at)
     shown: QueuedJson = {
         "run_id": queued.run_id,
         "message": next(iter(format.snapshot(turns)), None) if turns else None,
         "queued_at": at,
         "stream_url": first_event_url(queued.key.thread_id, queued.run_id),
     }
+    if queued.due_at is not None:
+        shown["due_at"] = _time(queued.due_at)
     if queued.problem:
         shown["problem"] = {"code": queued.problem[0], "message": queued.problem[1]}
     return shown
+
+
+def _time(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds")
 
 
 def waiting(

@@ -163,6 +163,7 @@ class RunQueue:
         message = request.message
         if message and message.id is None:
             message = replace(message, id=f"msg_{uuid4().hex[:16]}")
+        now = time.time()
         queued = QueuedRequest(
             key=key,
             run_id=new_run_id(),
@@ -177,8 +178,11 @@ class RunQueue:
                 based_on=None,
                 posted_state=None,
                 on_interrupt="discard" if request.on_interrupt == "queue" else request.on_interrupt,
+                on_busy="queue",
+                after_seconds=None,
             ),
-            queued_at=time.time(),
+            queued_at=now,
+            due_at=None if request.after_seconds is None else now + request.after_seconds,
             roles=principal.roles,
             display_name=principal.display_name,
         )
@@ -311,6 +315,14 @@ class RunQueue:
         if self._is_shared and key not in self._held:
             await self._store.hold_queue(key, None)
         self.wake(key)
+
+    async def replace_later(self, key: ThreadKey, by: str) -> None:
+        """Withdraw the requests of a thread that are not due yet, but for that of the run `by`.
+        Raises StorageUnavailable."""
+        for queued in await self._store.queue(key):
+            is_later = queued.due_at is not None and queued.due_at > time.time()
+            if is_later and queued.run_id != by:
+                await self.withdraw(key, queued.run_id)
 
     def wake(self, key: ThreadKey) -> None:
         """Begin the next run of a thread if it is free, and wait for nothing."""

@@ -102,7 +102,7 @@ class ThreadReach:
             "prevent_insert_if_inflight": request.on_busy == "reject",
             "multitask_strategy": _STRATEGIES[request.on_busy],
             "if_not_exists": "reject" if request.needs_thread else "create",
-            "after_seconds": 0,
+            "after_seconds": request.after_seconds or 0,
             "kwargs": {},
         }
         filter = await self._hooks.filter(principal, "threads", "create_run", value)

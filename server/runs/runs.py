@@ -33,7 +33,7 @@ from turnstream.server.runs.run_starts import RunStarts
 from turnstream.server.runs.shutdown import Shutdown
 from turnstream.server.runs.signals import STOPPED
 from turnstream.server.runs.start import Equipment, RunSettings, RunStart
-from turnstream.server.runs.thread_version import QuestionWaits
+from turnstream.server.runs.thread_version import QuestionWaits, UnknownThread
 from turnstream.server.storage.interfaces import (
     Held,
     Hidden,
@@ -175,6 +175,8 @@ class Runs:
         (`on_busy`) and can wait (`may_wait`), and if the rules on threads let the caller. Raises
         what `start` does, Refusal and QueueFull."""
         request = await self.reach.start(principal, request)
+        if request.after_seconds is not None:
+            return await self._queue_later(principal, request, wire_format, idempotency)
         if request.on_busy != "queue" or request.thread_id is None or not may_wait(request):
             return await self.start(principal, request, wire_format, idempotency)
         key, message = ThreadKey(principal.owner, request.thread_id), request.message
@@ -192,6 +194,44 @@ class Runs:
         queued = await self.queue.add(principal, key, request, wire_format, idempotency)
         # Otherwise the thread is gone, or the key names a request: one that waits, or a run.
         return queued or await self.queue.repeated(key.owner, idempotency) or await start()
+
+    async def _queue_later(
+        self,
+        principal: Principal,
+        request: TurnRequest,
+        wire_format: str,
+        idempotency: IdempotencyKey | None,
+    ) -> QueuedRun:
+        """Queue a request that is due later, on a new thread too. Where it does not wait for others
+        (`on_busy`), it stops the live run or takes it back, and takes the place of requests that
+        are not due yet. Raises as `start_or_queue` does."""
+        key = ThreadKey(principal.owner, request.thread_id or "")
+        self._shutdown.check()
+        if queued := await self.queue.repeated(key.owner, idempotency):
+            return queued
+        if not may_wait(request):
+            raise InvalidRequest(
+                "unsupported_option", "after_seconds is for runs that may wait: leave it out."
+            )
+        entry = await self._store.get(key)
+        self._starts.check_queued(request, entry, self._hooks.rights(principal))
+        if entry is None:
+            await self.create(principal, key.thread_id, request.graph)
+            if request.thread_metadata:
+                await self._store.merge_metadata(key, request.thread_metadata)
+        replaces, live = request.on_busy in ("stop", "rollback"), await self._store.holder(key)
+        if replaces and live and request.on_busy == "rollback":
+            await self.roll_back(principal, key, live, wire_format)
+        elif replaces and live:
+            await self.stop(key, live)
+        queued = await self.queue.add(principal, key, request, wire_format, idempotency)
+        if queued is None:
+            queued = await self.queue.repeated(key.owner, idempotency)
+        if queued is None:
+            raise UnknownThread(key)
+        if replaces:
+            await self.queue.replace_later(key, queued.run_id)
+        return queued
 
     async def _begin_queued(self, key: ThreadKey, run_id: str, by: Principal | None) -> bool:
         """Begin the run of a queued request, and return when the request is kept. `by` posted it;

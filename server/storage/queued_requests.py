@@ -31,6 +31,8 @@ class QueuedRequest:
     withdrawn. None: it waits for its turn."""
     has_begun: bool = False
     """True if its run has claimed the thread."""
+    due_at: float | None = None
+    """Unix time, before which its run does not begin."""
 
 
 class QueueFull(Exception):

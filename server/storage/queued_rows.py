@@ -78,6 +78,7 @@ def add(
         "display_name": queued.display_name,
         "has_begun": False,
         "held_until": held_until,
+        "due_at": queued.due_at,
     }
     connection.execute(insert(queued_requests), row)
     begins = (~queued_requests.c.has_begun, queued_requests.c.problem.is_(None))
@@ -179,7 +180,8 @@ def _next(connection: Connection, key: ThreadKey, thread: ThreadEntry | None) ->
 
 def _waits() -> ColumnElement[bool]:
     held = queued_requests.c.held_until
-    is_free = or_(held.is_(None), held <= time.time())
+    now, due = time.time(), queued_requests.c.due_at
+    is_free = and_(or_(held.is_(None), held <= now), or_(due.is_(None), due <= now))
     return and_(~queued_requests.c.has_begun, queued_requests.c.problem.is_(None), is_free)
 
 
@@ -314,6 +316,7 @@ def _queued(row: Any) -> QueuedRequest:
         display_name=row.display_name,
         problem=problem,
         has_begun=row.has_begun,
+        due_at=row.due_at,
     )
 
 

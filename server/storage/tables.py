@@ -147,15 +147,18 @@ queued_requests = Table(
     Column("problem", TEXT),
     Column("has_begun", Boolean, nullable=False),
     Column("held_until", Float),
+    Column("due_at", Float),
     Index("queued_requests_by_run", "run_id"),
 )
 """`request`, `roles` and `problem` are JSON. `place` orders the rows of a thread, and has gaps.
 `answers`: the request answers what the graph or a call waits for. `held_until`: a Unix time, until
-when no worker begins it."""
+when no worker begins it. `due_at`: a Unix time before which its run does not begin; null: it may
+begin when the thread is free."""
 
 ADDED_LATER = {
     threads: ("graph", "allowed_tools", "pinned", "archived", "forget_at", "run_base"),
     approvals: ("is_alone",),
+    queued_requests: ("due_at",),
 }
 """Columns that tables of an older database lack."""
 

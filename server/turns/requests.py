@@ -253,6 +253,8 @@ class TurnRequest:
     on_interrupt: OnInterrupt = "discard"
     """The effect of a new message on an interrupt that is open."""
     on_busy: OnBusy = "reject"
+    after_seconds: float | None = None
+    """Begin the run so many seconds later at the earliest. None: as soon as the thread is free."""
     must_exist: bool = False
     """Refuse the request if there is no such thread, rather than begin it."""
     client_run_id: str | None = None

@@ -40,7 +40,7 @@ class Scene:
 
     def _written(self, tool: str, args: Args) -> Args:
         if tool == SELECT:
-            return request_user_selection.validate(args, None)
+            return request_user_selection.validate(args, self.results.get)
         whole = render_ui_component.validate(args, self.results.get)
         return {name: whole[name] for name in ("component", "props")}
 

@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import closing
 from dataclasses import replace
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -297,6 +298,29 @@ async def test_langgraphs_runs_are_pending_until_their_turn(
     live.set()
     assert (await join).json()["messages"][-1]["content"] == "Second."
     assert (await client.http.get(f"{LG}/{one['run_id']}")).json()["status"] == "success"
+
+
+async def test_a_run_of_langgraphs_sdk_begins_seconds_later_at_the_earliest(
+    client: Client, endpoint: StrictEndpoint
+) -> None:
+    endpoint.default = text_reply("Fine.")
+    later = (await client.http.post(LG, json={**HUMAN, "after_seconds": 3_600})).json()
+    assert later["status"] == "pending"
+    [waits] = (await client.thread("t1"))["queue"]
+    passed = datetime.fromisoformat(waits["due_at"]) - datetime.fromisoformat(waits["queued_at"])
+    assert passed == timedelta(seconds=3_600)
+    now = await client.http.post(f"{LG}/wait", json=HUMAN)
+    assert len(now.json()["messages"]) == 2
+    states = [run["status"] for run in (await client.http.get(LG)).json()]
+    assert states == ["pending", "success"]
+    for path, wrong in (
+        (LG, {"after_seconds": -1}),
+        (LG, {"after_seconds": "5"}),
+        (LG, {"after_seconds": 5, "multitask_strategy": "reject"}),
+        ("/langgraph/runs", {"after_seconds": 5}),
+    ):
+        refused = await client.http.post(path, json={**HUMAN, **wrong})
+        assert refused.status_code == 422, wrong
 
 
 @pytest.mark.one_process

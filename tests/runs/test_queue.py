@@ -1,8 +1,10 @@
 """Requests that wait for their turn on a thread: kept, in order, begun once each."""
 
 import asyncio
+import sqlite3
 import time
 from collections.abc import AsyncIterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from threading import Event
@@ -55,6 +57,7 @@ from turnstream.server.turns.requests import (
     IdempotencyKey,
     ImageContent,
     InvalidRequest,
+    OnBusy,
     Resume,
     RunOptions,
     RunRecord,
@@ -579,6 +582,67 @@ async def test_a_request_that_cannot_be_read_holds_up_nobody_and_can_be_withdraw
     assert await inside.runs.queue.withdraw(key_of(), b.run_id)
     await is_through(inside)
     assert await said(inside) == ["A", "C", "D"]
+
+
+async def make_due(inside: Backend) -> None:
+    """Have requests of the thread be due, as if their time had come."""
+
+    def change(connection: Connection) -> None:
+        late = queued_requests.c.due_at.is_not(None)
+        connection.execute(update(queued_requests).where(late).values(due_at=time.time() - 1))
+
+    await inside.store.write(change)
+
+
+async def test_a_request_for_later_holds_up_nobody_and_begins_when_it_is_due(
+    inside: Backend, gate: asyncio.Event
+) -> None:
+    later = await inside.queue(message("Later", after_seconds=3_600))
+    first = await inside.start(message("A"))
+    await inside.queue(message("B"))
+    gate.set()
+    await chunks_of(first)
+
+    async def has_b() -> bool:
+        return await said(inside) == ["A", "B"] and await waiting(inside) == ["Later"]
+
+    await eventually(has_b)
+    await inside.runs.queue.sweep()
+    assert await inside.store.due_queues(9) == []
+    await make_due(inside)
+    await inside.runs.queue.sweep()
+    await chunks_of(await inside.runs.queue.begun(later))
+    await is_through(inside)
+    assert await said(inside) == ["A", "B", "Later"]
+
+
+async def test_a_database_of_an_earlier_version_takes_requests_for_later(
+    tmp_path: Path, model: ScriptedModel
+) -> None:
+    async with backend(tmp_path / "t.db", model):
+        pass
+    with closing(sqlite3.connect(tmp_path / "t.db")) as database:
+        database.execute("ALTER TABLE queued_requests DROP COLUMN due_at")
+    async with backend(tmp_path / "t.db", model) as inside:
+        await inside.queue(message("Later", after_seconds=3_600))
+        [queued] = await inside.store.queue(key_of())
+        assert queued.due_at is not None
+        assert queued.due_at - queued.queued_at == 3_600
+
+
+@pytest.mark.parametrize("on_busy", ["stop", "rollback"])
+async def test_a_request_for_later_that_waits_for_nobody_takes_the_place_of_the_one_before(
+    inside: Backend, first: LoggedRun, on_busy: OnBusy
+) -> None:
+    one = await inside.queue(message("One", after_seconds=3_600))
+    two = replace(message("Two", after_seconds=3_600), thread_id=THREAD, on_busy=on_busy)
+    queued = await inside.runs.start_or_queue(LOCAL, two, DEFAULT.name)
+    assert isinstance(queued, QueuedRun)
+    await chunks_of(first)
+    assert await waiting(inside) == ["Two"]
+    assert await said(inside) == (["A"] if on_busy == "stop" else [])
+    with pytest.raises(Withdrawn):
+        await inside.runs.queue.begun(one)
 
 
 @pytest.mark.usefixtures("first")

@@ -190,6 +190,14 @@ RecursionLimit = Annotated[
 ]
 
 
+MAX_DELAY = 2_592_000
+Delay = Annotated[
+    float,
+    Field(ge=0, le=MAX_DELAY),
+    fields.Otherwise("invalid_body", f"send a number from 0 to {MAX_DELAY}"),
+]
+
+
 def _end(value: Any) -> Any:
     if value not in (None, [], END, [END]):
         raise fields.Fault(
@@ -251,7 +259,9 @@ class RunBody(Fields):
         None, description="Each step is on disk before the next begins; `exit` has no effect."
     )
     webhook: Refused = None
-    after_seconds: Refused = None
+    after_seconds: Delay | None = Field(
+        None, description="The run begins so much later at the earliest."
+    )
     assistant_id: Text = Field(description="A graph, or the id that LangGraph gives it.")
     input: Annotated[dict[str, Any], fields.depends_on_server("input")] | None = None
     command: RunCommand | None = None
@@ -280,6 +290,7 @@ class RunBody(Fields):
 class StatelessRunBody(RunBody):
     """The body of a run on a thread of its own."""
 
+    after_seconds: Annotated[Any, *refused()] = None
     on_completion: Annotated[Literal["delete", "keep"], _BODY] | None = None
 
     @property
@@ -373,6 +384,7 @@ def parse(body: Any, limits: BodyLimits, model: type[RunBody] = RunBody) -> Subm
         options=RunOptions(before, after, limit, tells_tasks=True),
         resume=None if resume is None else Resume(resume),
         on_busy=_ON_BUSY[asked.multitask_strategy or "enqueue"],
+        after_seconds=_delay(asked),
         must_exist=asked.if_not_exists == "reject",
         based_on=read(RunMetadata, metadata, limits, "metadata").based_on if metadata else None,
     )
@@ -386,6 +398,16 @@ def parse(body: Any, limits: BodyLimits, model: type[RunBody] = RunBody) -> Subm
     ignored += ["durability.exit"] if asked.durability == "exit" else []
     ignored += [f"stream_mode.{name}" for name in other_modes(body.get("stream_mode"))]
     return Submission(asked, request, messages, branches_at, ignored, limits, update)
+
+
+def _delay(asked: RunBody) -> float | None:
+    """Raises InvalidRequest."""
+    if asked.after_seconds and (asked.command or asked.multitask_strategy == "reject"):
+        raise InvalidRequest(
+            "unsupported_option",
+            "after_seconds goes with input, and multitask_strategy enqueue, interrupt or rollback.",
+        )
+    return asked.after_seconds or None
 
 
 def _update(asked: RunBody) -> Mapping[str, Any] | None:

@@ -145,6 +145,12 @@ def _know_lone_approvals(connection: Connection) -> None:
     connection.execute(text("ALTER TABLE approvals ADD COLUMN is_alone BOOLEAN"))
 
 
+def _delay_requests(connection: Connection) -> None:
+    # The table may have been made with the column.
+    added = "ALTER TABLE queued_requests ADD COLUMN IF NOT EXISTS due_at DOUBLE PRECISION"
+    connection.execute(text(added))
+
+
 STEPS: Sequence[Callable[[Connection], None]] = (
     _leave_out,
     _index_titles,
@@ -161,6 +167,7 @@ STEPS: Sequence[Callable[[Connection], None]] = (
     _keep_substeps,
     _queue_requests,
     _know_lone_approvals,
+    _delay_requests,
 )
 """From version 1 to 2, and so on."""
 VERSION = 1 + len(STEPS)
