@@ -245,6 +245,14 @@ class Status(Protocol):
         """Chunks that watchers missed because their queue was full."""
 
     @property
+    def leases_lost(self) -> int:
+        """Runs of this worker whose leases lapsed."""
+
+    @property
+    def takeovers(self) -> int:
+        """Claims of other workers that this one took over."""
+
+    @property
     def events(self) -> Mapping[tuple[str, str], int]:
         """The events that extensions have counted, by the extension's name and the event's."""
 

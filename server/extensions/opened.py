@@ -89,6 +89,14 @@ class Status:
     def dropped_chunks(self) -> int:
         return self.hooks.dropped_chunks
 
+    @property
+    def leases_lost(self) -> int:
+        return self.runs.leases_lost
+
+    @property
+    def takeovers(self) -> int:
+        return self.runs.others.takeovers if self.runs.others else 0
+
 
 NOTHING_SERVED = Served()
 

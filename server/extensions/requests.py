@@ -64,10 +64,24 @@ async def read_json(request: Request[Any], parse: Callable[[Any], Any] = _unchan
     return value
 
 
-def matched_route(scope: Scope) -> str | None:
-    """Return method and first step of the route that the router has matched, such as `POST /chat`;
+def method_name(scope: Scope) -> str:
+    """Return the method of a request, or `other`."""
+    return scope["method"] if scope["method"] in METHODS else "other"
+
+
+def route_template(scope: Scope) -> str | None:
+    """Return the path of the route that the router has matched, such as `/chat/{thread_id}/stop`;
     nothing of it is the caller's own words. None without a route."""
-    if "endpoint" not in scope:
-        return None
-    method = scope["method"] if scope["method"] in METHODS else "other"
-    return f"{method} /{scope['route'].path.split('/')[1]}"
+    return scope["route"].path if "endpoint" in scope else None
+
+
+def matched_route(scope: Scope) -> str | None:
+    """Return method and first step of the matched route, such as `POST /chat`. None without a
+    route."""
+    template = route_template(scope)
+    return template and f"{method_name(scope)} {first_step(template)}"
+
+
+def first_step(template: str) -> str:
+    """Return the first step of a path: `/chat` of `/chat/{thread_id}/stop`."""
+    return f"/{template.split('/')[1]}"

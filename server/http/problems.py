@@ -16,6 +16,8 @@ from turnstream.server.turns.problem_codes import pick
 
 PROBLEM_CODE = "problem_code"
 """In a request's scope: the code of the problem that is its answer."""
+PROBLEM_LIMIT = "problem_limit"
+"""In a request's scope: the limit that the problem names. None: it names none."""
 
 
 class Problem(Exception):
@@ -50,16 +52,16 @@ class Problem(Exception):
 
 
 class ProblemResponse(JSONResponse):
-    """Leaves the problem's code to the middleware around it."""
+    """Leaves the problem's code and limit to the middleware around it."""
 
     media_type = "application/problem+json"
 
     def __init__(self, content: Mapping[str, Any], *given: Any, **named: Any) -> None:
         super().__init__(content, *given, **named)
-        self._code = content["code"]
+        self._code, self._limit = content["code"], content.get("limit")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        scope[PROBLEM_CODE] = self._code
+        scope[PROBLEM_CODE], scope[PROBLEM_LIMIT] = self._code, self._limit
         await super().__call__(scope, receive, send)
 
 

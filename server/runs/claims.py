@@ -94,6 +94,8 @@ class Claims:
         self._held: dict[str, _HeldClaim] = {}
         """By run id. A run may be over while the release of its claim is still retried."""
         self._telling: set[str] = set()
+        self.leases_lost = 0
+        """Runs of this process, so far, whose leases lapsed."""
 
     @property
     def run_ids(self) -> Sequence[str]:
@@ -274,6 +276,7 @@ class Claims:
         """Another worker may have the thread of a run of this process: it ends without a word."""
         active = self._active.get(run_id)
         if active:
+            self.leases_lost += not active.is_lost
             active.is_lost = True
             self._signals.lose(run_id)
 

@@ -11,6 +11,9 @@ from turnstream.server.turns.header import ThreadKey
 class OtherWorkers(Protocol):
     """Runs and deletions of other workers. Each method may raise StorageUnavailable."""
 
+    takeovers: int
+    """Claims of other workers that this one took over."""
+
     async def check(self) -> None:
         """Raises StorageUnavailable if no run can be streamed now."""
 

@@ -477,6 +477,11 @@ class Runs:
         return self._claims.oldest_seconds
 
     @property
+    def leases_lost(self) -> int:
+        """The number of runs of this process, so far, whose leases lapsed."""
+        return self._claims.leases_lost
+
+    @property
     def unsaved(self) -> int:
         """After `drain`: how many runs still work, though nobody waits for them any more."""
         return len(self._lives)

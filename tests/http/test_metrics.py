@@ -15,6 +15,7 @@ from tests.support.endpoint import Pause, Reply, Say, StrictEndpoint, call_reply
 from tests.support.foreign_lock import foreign_lock
 from tests.support.serving import Client, endpoint_settings, serving
 from tests.support.waiting import eventually
+from turnstream import __version__
 from turnstream.server.app import create_app
 from turnstream.server.extensions.base import ExtensionError
 from turnstream.server.extensions.built_in import ServerSettings as Settings
@@ -111,8 +112,11 @@ async def test_a_turn_is_counted_with_its_model_calls_its_tools_and_its_tokens(
     assert seen("tokens_total", kind="input") > seen("tokens_total", kind="output") > 0
     assert seen("chunks_total") > 10
     assert seen("sent_bytes_total") > 1000
-    assert seen("response_headers_seconds_count", route="POST /chat") == 1
-    assert seen("stream_first_chunk_seconds_count", route="POST /chat") == 1
+    posted = {"method": "POST", "route": "/chat"}
+    assert seen("requests_total", **posted, status="200") == 1
+    assert seen("response_headers_seconds_count", **posted) == 1
+    assert seen("stream_first_chunk_seconds_count", **posted) == 1
+    assert seen("build_info", version=__version__) == 1
     assert seen("commit_seconds_count", store="checkpoints") > 4
     assert seen("commit_seconds_count", store="thread_list") >= 3
     assert seen("writes_under_way") == 0
@@ -213,7 +217,25 @@ async def test_refusals_are_counted_by_their_code(
         seen = await scrape()
     assert seen("problems_total", code="not_json") == 1
     assert seen("problems_total") == 3
-    assert seen("response_headers_seconds_count", route="none") == 1
+    assert seen("requests_total", method="GET", route="none", status="404") == 1
+    assert seen("requests_total", method="POST", route="/chat") == 2
+
+
+async def test_a_limit_that_refuses_requests_is_counted_by_its_name(
+    tmp_path: Path, endpoint: StrictEndpoint, scrape: Scraper
+) -> None:
+    settings = measured(tmp_path, endpoint)
+    settings.max_live_runs = 1
+    endpoint.script(Reply((Say("Wait. "), Pause(asyncio.Event()))))
+    body = {"thread_id": "t1", "message": "Hello"}
+    async with serving(settings) as client, client.chat(body) as reader:
+        await reader.until("text-delta")
+        refused = await client.http.post("/chat", json={"message": "Hello"})
+        seen = await scrape()
+        await client.http.post("/chat/t1/stop")
+    assert refused.status_code == 503
+    assert seen("request_limits_total", limit="max_live_runs") == 1
+    assert seen("requests_total", method="POST", route="/chat", status="503") == 1
 
 
 async def test_methods_that_callers_invent_make_one_label(
@@ -224,9 +246,9 @@ async def test_methods_that_callers_invent_make_one_label(
             refused = await client.http.request(f"INVENTED{number}", "/chat")
             assert refused.status_code == 405
         seen = await scrape()
-    routes = {dict(having).get("route") for _, having in seen.samples} - {None}
-    assert routes == {"other /chat"}
-    assert seen("response_headers_seconds_count", route="other /chat") == 5
+    methods = {dict(having).get("method") for _, having in seen.samples} - {None}
+    assert methods == {"other"}
+    assert seen("response_headers_seconds_count", method="other", route="/chat") == 5
 
 
 async def test_metrics_are_not_served_to_the_host_of_another_site(

@@ -225,6 +225,21 @@ async def test_a_run_that_is_told_of_its_lost_lease_ends_itself(workers: list[Wo
     ]
 
 
+async def test_a_lease_is_counted_as_lost_once_by_its_worker_and_as_taken_over_once_by_another(
+    workers: list[Worker],
+) -> None:
+    a, b, _ = workers
+    async with asyncio.timeout(WAIT_SECONDS):
+        await a.start(message("Hello"))
+        a.lapse()
+        await b.sweep()
+        await until(lambda: not a.runs.live)
+    assert (a.runs.leases_lost, b.runs.leases_lost) == (1, 0)
+    assert a.runs.others
+    assert b.runs.others
+    assert (a.runs.others.takeovers, b.runs.others.takeovers) == (0, 1)
+
+
 async def test_a_request_that_is_saved_as_its_lease_ends_is_accepted(
     workers: list[Worker], monkeypatch: pytest.MonkeyPatch
 ) -> None:

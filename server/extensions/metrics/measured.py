@@ -6,8 +6,8 @@ from prometheus_client import Histogram
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from turnstream.server.extensions.metrics.metrics import Metrics
-from turnstream.server.extensions.requests import matched_route
-from turnstream.server.http.problems import PROBLEM_CODE
+from turnstream.server.extensions.requests import first_step, method_name, route_template
+from turnstream.server.http.problems import PROBLEM_CODE, PROBLEM_LIMIT
 from turnstream.server.http.readers import TRANSPORT
 
 EVENT_STREAM = b"text/event-stream"
@@ -63,14 +63,20 @@ class Answer:
 
     def _begun(self, message: Message) -> None:
         self._observe(self._metrics.headers)
-        code = self._scope.get(PROBLEM_CODE)
+        self._metrics.requests.labels(*self._labels(), str(message["status"])).inc()
+        code, limit = self._scope.get(PROBLEM_CODE), self._scope.get(PROBLEM_LIMIT)
         if code:
             self._metrics.problems.labels(code).inc()
+        if limit:
+            self._metrics.request_limits.labels(limit.lower()).inc()
         kind = dict(message.get("headers", ())).get(b"content-type", b"")
         if kind.startswith(EVENT_STREAM):
             self._awaits_chunk = True
             self._streams.add(self)
 
     def _observe(self, histogram: Histogram) -> None:
-        route = matched_route(self._scope) or "none"
-        histogram.labels(route).observe(monotonic() - self._asked)
+        histogram.labels(*self._labels()).observe(monotonic() - self._asked)
+
+    def _labels(self) -> tuple[str, str]:
+        template = route_template(self._scope)
+        return method_name(self._scope), first_step(template) if template else "none"

@@ -6,6 +6,7 @@ Labels have as many values as the server has graphs, models and tools; of any mo
 """
 
 from collections.abc import Iterable, Sequence
+from platform import python_version
 from time import monotonic
 
 from prometheus_client import (
@@ -20,6 +21,7 @@ from prometheus_client import (
 from prometheus_client.core import CounterMetricFamily
 from prometheus_client.registry import Collector
 
+from turnstream import __version__
 from turnstream.server.extensions.base import Opened, Status, WatchedRun
 from turnstream.server.storage.write_meter import WriteMeter
 from turnstream.server.turns.chunks import (
@@ -42,6 +44,7 @@ SHORT_SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5
 MAX_VALUES = 100
 """Values of a label, before `other`."""
 OF_RUN = ("graph", "model", "setup")
+OF_REQUEST = ("method", "route")
 
 
 class LabelValues:
@@ -61,21 +64,40 @@ class LabelValues:
         return value
 
 
-class Events(Collector):
-    """The events that extensions count, read at each scrape."""
+class ServerCounts(Collector):
+    """The counts that the server keeps itself, read at each scrape."""
 
     def __init__(self) -> None:
         self.status: Status | None = None
 
     def collect(self) -> Iterable[CounterMetricFamily]:
-        counted = CounterMetricFamily(
+        status = self.status
+        events = CounterMetricFamily(
             "turnstream_extension_events",
             "Events that extensions count",
             labels=("extension", "event"),
         )
-        for names, count in [*self.status.events.items()] if self.status else ():
-            counted.add_metric(names, count)
-        return [counted]
+        for names, count in [*status.events.items()] if status else ():
+            events.add_metric(names, count)
+        yield events
+        for name, help, count in (
+            (
+                "dropped_chunks",
+                "Chunks that watchers of extensions missed, their queue being full",
+                status.dropped_chunks if status else 0,
+            ),
+            (
+                "leases_lost",
+                "Runs of this worker whose leases lapsed",
+                status.leases_lost if status else 0,
+            ),
+            (
+                "takeovers",
+                "Claims of other workers that this one took over",
+                status.takeovers if status else 0,
+            ),
+        ):
+            yield CounterMetricFamily(f"turnstream_{name}", help, count)
 
 
 class Metrics:
@@ -103,11 +125,15 @@ class Metrics:
         self.oldest_claim = gauge(
             "oldest_claim_seconds", "Age of the oldest claim on a thread; a run may be over before"
         )
-        self.dropped_chunks = gauge(
-            "dropped_chunks", "Chunks that watchers of extensions missed, their queue being full"
+        self._counts = ServerCounts()
+        registry.register(self._counts)
+        build = Gauge(
+            "turnstream_build_info",
+            "1, with the versions of the server and of Python",
+            ("version", "python_version"),
+            registry=registry,
         )
-        self._events = Events()
-        registry.register(self._events)
+        build.labels(__version__, python_version()).set(1)
         self.open_streams = gauge("open_streams", "Event streams that are open")
         self.tasks = gauge("tasks", "Tasks on the event loop")
         self.waiting_bytes = gauge("waiting_bytes", "Bytes of streams that readers have not taken")
@@ -124,9 +150,13 @@ class Metrics:
         self._chunks = counter("chunks", "Chunks that runs have said")
 
         self.sent_bytes = counter("sent_bytes", "Bytes of all answers' bodies")
-        self.headers = histogram("response_headers", "From a request to its headers", ("route",))
-        self.first_chunk = histogram("stream_first_chunk", "To a stream's first event", ("route",))
+        self.requests = counter("requests", "Requests, by their status", (*OF_REQUEST, "status"))
+        self.headers = histogram("response_headers", "From a request to its headers", OF_REQUEST)
+        self.first_chunk = histogram("stream_first_chunk", "To a stream's first event", OF_REQUEST)
         self.problems = counter("problems", "Requests refused, by the problem's code", ("code",))
+        self.request_limits = counter(
+            "request_limits", "Requests that a limit refused, by the limit", ("limit",)
+        )
 
         self.lag = histogram("event_loop_lag", "How late the loop is", buckets=SHORT_SECONDS)
         self._commits = histogram(
@@ -145,8 +175,7 @@ class Metrics:
         status = opened.status
         self.live_runs.set_function(lambda: status.live_runs)
         self.oldest_claim.set_function(lambda: status.oldest_claim_seconds)
-        self.dropped_chunks.set_function(lambda: status.dropped_chunks)
-        self._events.status = status
+        self._counts.status = status
         for store, meter in opened.meters.items():
             self._watch_writes(store, meter)
 

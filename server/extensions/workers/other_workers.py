@@ -66,6 +66,7 @@ class OtherWorkers:
         self._retries = retries
         self._settling: dict[str, asyncio.Task[None]] = {}
         self._closing = False
+        self.takeovers = 0
         self._leases.on_lost(claims.lose)
         self._leases.on_stop(claims.ask_to_stop)
         self._inbox.on_stop(claims.ask_to_stop)
@@ -245,6 +246,7 @@ class OtherWorkers:
                 async with asyncio.timeout(POLL_SECONDS):
                     await self._claims.released(lost.run_id)
         elif await self._leases.take_over(lost.key, lost.run_id):
+            self.takeovers += 1
             named = {"run": lost.run_id, "thread": lost.key.thread_id}
             logger.warning("run %(run)s of thread %(thread)s has lost its worker", named)
             await self._work.settle(lost)

@@ -33,12 +33,14 @@ Counts = Mapping[str, float]
 
 
 def read(text: str) -> Counts:
-    """Sums by name of Prometheus's text; of histograms only sums and counts, of labels `route`."""
+    """Sums by name of Prometheus's text; of histograms only sums and counts, of labels `method` and
+    `route`."""
     sums: dict[str, float] = {}
     for family in text_string_to_metric_families(text):
         for sample in family.samples:
             if "le" not in sample.labels:
-                name = " ".join([sample.name, *filter(None, [sample.labels.get("route")])])
+                request = filter(None, map(sample.labels.get, ("method", "route")))
+                name = " ".join([sample.name, *request])
                 sums[name] = sums.get(name, 0.0) + sample.value
     return sums
 
