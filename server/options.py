@@ -56,7 +56,7 @@ GROUPS: Mapping[str, Sequence[str]] = {
     ),
     "Optional features": (
         *("metrics_port", "metrics_host", "traces", "feedback", "feedback_forward", "openapi"),
-        *("search", "search_substeps", "versions"),
+        *("search", "search_substeps", "versions", "access_log"),
     ),
 }
 """The settings of this package; those of other extensions follow, a group of their own."""

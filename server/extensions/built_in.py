@@ -1,6 +1,7 @@
 """The extensions of this package, and the settings with their sections. Each is imported as far as
 its settings go; the rest of it when it is switched on."""
 
+from turnstream.server.extensions.access_log import AccessLogExtension, AccessLogSettings
 from turnstream.server.extensions.audit import AuditExtension, AuditSettings
 from turnstream.server.extensions.feedback import FeedbackExtension, FeedbackSettings
 from turnstream.server.extensions.metrics import MetricsExtension, MetricsSettings
@@ -15,6 +16,7 @@ from turnstream.server.extensions.workers import WorkerSettings, WorkersExtensio
 from turnstream.server.settings import Settings
 
 BUILT_IN = (
+    AccessLogExtension,
     AuditExtension,
     FeedbackExtension,
     MetricsExtension,
@@ -31,6 +33,7 @@ BUILT_IN = (
 
 class ServerSettings(
     Settings,
+    AccessLogSettings,
     AuditSettings,
     TitleSettings,
     MetricsSettings,

@@ -14,10 +14,8 @@ from starlette.types import Receive, Scope, Send
 from turnstream.server.turns.header import ThreadKey
 from turnstream.server.turns.problem_codes import pick
 
-PROBLEM_CODE = "problem_code"
-"""In a request's scope: the code of the problem that is its answer."""
-PROBLEM_LIMIT = "problem_limit"
-"""In a request's scope: the limit that the problem names. None: it names none."""
+PROBLEM = "problem"
+"""In a request's scope: the document of the problem that is its answer."""
 
 
 class Problem(Exception):
@@ -52,16 +50,16 @@ class Problem(Exception):
 
 
 class ProblemResponse(JSONResponse):
-    """Leaves the problem's code and limit to the middleware around it."""
+    """Leaves the document to the middleware around it."""
 
     media_type = "application/problem+json"
 
     def __init__(self, content: Mapping[str, Any], *given: Any, **named: Any) -> None:
         super().__init__(content, *given, **named)
-        self._code, self._limit = content["code"], content.get("limit")
+        self._document = content
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        scope[PROBLEM_CODE], scope[PROBLEM_LIMIT] = self._code, self._limit
+        scope[PROBLEM] = self._document
         await super().__call__(scope, receive, send)
 
 

@@ -8,6 +8,7 @@ from turnstream.server.options import SECRETS, Option, grouped
 PAGE = Path(__file__).parent.parent.parent / "docs" / "settings.md"
 START = "<!-- made from the code by `python -m tests.support.settings_page` -->\n"
 SEE = {
+    "access_log": "operate.md#the-access-log",
     "allowed_origins": "clients.md",
     "approval_seconds": "approvals.md",
     "audit_days": "audit.md",

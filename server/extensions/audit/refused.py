@@ -11,7 +11,7 @@ from turnstream.server.callers.principal import Principal
 from turnstream.server.extensions.audit.trail import Trail
 from turnstream.server.extensions.requests import matched_route
 from turnstream.server.http.authenticated import HAS_CREDENTIALS, PRINCIPAL
-from turnstream.server.http.problems import PROBLEM_CODE
+from turnstream.server.http.problems import PROBLEM
 from turnstream.server.turns.audit_records import AuditRecord
 
 REFUSALS = (401, 403, 429)
@@ -49,7 +49,7 @@ def _note(trail: Trail, request: Request[Any], status: int) -> None:
         caller.id if caller else None,
         caller.method if caller else None,
         name=matched_route(request.scope),
-        outcome=request.scope.get(PROBLEM_CODE),
+        outcome=request.scope.get(PROBLEM, {}).get("code"),
         address=request.client.host if request.client else None,
     )
     trail.note_refusal(refusal)

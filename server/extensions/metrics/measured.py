@@ -7,7 +7,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from turnstream.server.extensions.metrics.metrics import Metrics
 from turnstream.server.extensions.requests import first_step, method_name, route_template
-from turnstream.server.http.problems import PROBLEM_CODE, PROBLEM_LIMIT
+from turnstream.server.http.problems import PROBLEM
 from turnstream.server.http.readers import TRANSPORT
 
 EVENT_STREAM = b"text/event-stream"
@@ -64,11 +64,11 @@ class Answer:
     def _begun(self, message: Message) -> None:
         self._observe(self._metrics.headers)
         self._metrics.requests.labels(*self._labels(), str(message["status"])).inc()
-        code, limit = self._scope.get(PROBLEM_CODE), self._scope.get(PROBLEM_LIMIT)
-        if code:
-            self._metrics.problems.labels(code).inc()
-        if limit:
-            self._metrics.request_limits.labels(limit.lower()).inc()
+        problem = self._scope.get(PROBLEM, {})
+        if "code" in problem:
+            self._metrics.problems.labels(problem["code"]).inc()
+        if "limit" in problem:
+            self._metrics.request_limits.labels(problem["limit"].lower()).inc()
         kind = dict(message.get("headers", ())).get(b"content-type", b"")
         if kind.startswith(EVENT_STREAM):
             self._awaits_chunk = True

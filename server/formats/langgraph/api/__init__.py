@@ -95,7 +95,7 @@ class ApiKeyHeader:
         keys = [value for name, value in headers if name == b"x-api-key"]
         if keys and all(name != b"authorization" for name, _ in headers):
             bearers = [(b"authorization", b"Bearer " + key) for key in keys]
-            scope = {**scope, "headers": [*headers, *bearers]}
+            scope["headers"] = [*headers, *bearers]
         await self.app(scope, receive, send)
 
 
