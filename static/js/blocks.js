@@ -267,8 +267,8 @@ const NOTHING = { blocks: 0, characters: 0, elements: 0, level: 1 };
 
 /**
  * The blocks of a text that may still grow: while it does, only the last of them are made again. A
- * block has its `text` and its `markup`, HTML; null: it is plain text. A long list, table or code is
- * several blocks: the rows of those with `joins` belong to the list, table or code before them.
+ * block has its `text` and its `markup`, HTML; null: it is plain text. A long list, table or code
+ * is several blocks: the rows of those with `joins` belong to the list, table or code before them.
  */
 export class Blocks {
   #text = "";

@@ -52,14 +52,13 @@ RAISED: dict[str, Problems] = {
     "http.bodies": problem_codes.BODY - pick("limit_reached"),
     "http.event_streams": pick("limit_reached"),
     "http.thread_listing": PAGE_PROBLEMS,
-    "http.thread_changes": pick("invalid_title", "invalid_body"),
     "http.problems": pick("shutting_down", "thread_not_found", "limit_reached"),
     "http.problem_handlers": problem_codes.NO_OPERATION
     | pick("run_in_progress", "thread_changed", "forbidden", "limit_exceeded", "limit_reached")
     | pick("thread_still_busy", "internal_error", "guard_failed", "queue_full"),
     "formats": BODY_FIELDS,
     "formats.langgraph": problem_codes.LANGGRAPH_FIELDS | pick("unknown_checkpoint"),
-    "runs": RUNS,
+    "runs": RUNS | pick("unsupported_option"),
     "storage": STORAGE,
     "turns": pick("unknown_message", "unknown_version"),
 }
