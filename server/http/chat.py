@@ -35,6 +35,7 @@ from turnstream.server.http.operations import (
 )
 from turnstream.server.http.permitted import Deed
 from turnstream.server.http.problems import Problem, unknown_thread
+from turnstream.server.http.proxies import outer_address
 from turnstream.server.http.sse_response import ServerSentEvents
 from turnstream.server.http.state import ApiRequest, owner, principal, rights, thread_key
 from turnstream.server.runs.client_tools import names_left_out
@@ -474,7 +475,7 @@ def first_event_url(thread_id: str, run_id: str) -> str:
 def _accepted_later(queued: QueuedRun, ignored: Mapping[str, str]) -> Response:
     thread_id, run_id = queued.key.thread_id, queued.run_id
     location = first_event_url(thread_id, run_id)
-    place = AcceptedJson(thread_id=thread_id, run_id=run_id, stream_url=location)
+    place = AcceptedJson(thread_id=thread_id, run_id=run_id, stream_url=outer_address(location))
     return JSONResponse(
         {**place, "queue_place": queued.place},
         202,
@@ -491,7 +492,7 @@ def _accepted(run: LoggedRun, ignored: Mapping[str, str]) -> Response:
     thread_id, run_id = run.header.key.thread_id, run.header.run_id
     location = first_event_url(thread_id, run_id)
     return JSONResponse(
-        AcceptedJson(thread_id=thread_id, run_id=run_id, stream_url=location),
+        AcceptedJson(thread_id=thread_id, run_id=run_id, stream_url=outer_address(location)),
         202,
         headers={
             **run_headers(run),
@@ -516,7 +517,7 @@ def _accepted_unseen(
         return request.state["streams"].cursor_lost(format, headers)
     place = AcceptedJson(thread_id=lost.key.thread_id, run_id=lost.run_id)
     return JSONResponse(
-        {**place, "thread_url": headers["Location"]},
+        {**place, "thread_url": outer_address(headers["Location"])},
         202,
         headers={**headers, "Preference-Applied": "respond-async"},
     )

@@ -5,15 +5,18 @@ header. Their address has a version, a hash of the whole folder, so a browser ke
 what a module imports from beside it has the same version.
 """
 
+import re
 from typing import Annotated, Any
 
 from starlette.endpoints import HTTPEndpoint
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 from typing_extensions import TypedDict
 
 from turnstream.server.http.operations import Answer, Operation, says
+from turnstream.server.http.proxies import outer_address
 from turnstream.server.http.state import ApiRequest
 from turnstream.server.http.static import ComponentFiles
 
@@ -42,7 +45,7 @@ def _described(served: ComponentFiles) -> ComponentJson:
     component = served.component
 
     def address(file: str) -> str:
-        return f"/components/{component.name}/{served.version}/{file}"
+        return outer_address(f"/components/{component.name}/{served.version}/{file}")
 
     def optional(file: str) -> str | None:
         return address(file) if (component.folder / file).is_file() else None
@@ -71,6 +74,14 @@ class ComponentList(HTTPEndpoint):
         """List the components that the deployer has added to those of the page."""
         served = request.state["components"].values()
         return JSONResponse({"components": [*map(_described, served)]})
+
+
+class ComponentFileRoute(Route):
+    """An address without a file is none of a component: the page's sources have such."""
+
+    def __init__(self) -> None:
+        super().__init__("/components/{name}/{version}/{file:path}", ComponentFile())
+        self.path_regex = re.compile(self.path_regex.pattern.replace(".*", ".+"))
 
 
 class ComponentFile:

@@ -25,6 +25,7 @@ from turnstream.server.http.problems import (
     problem,
     unknown_thread,
 )
+from turnstream.server.http.proxies import outer_address
 from turnstream.server.runs.busy_threads import RunInProgress
 from turnstream.server.runs.capacity import TooManyRuns
 from turnstream.server.runs.deadline import ThreadStillBusy
@@ -65,8 +66,8 @@ async def _busy(_request: Request, error: Exception) -> Response:
     return problem(
         "run_in_progress",
         run_id=error.run_id,
-        stream_url=f"{address}/stream",
-        stop_url=f"{address}/stop",
+        stream_url=outer_address(f"{address}/stream"),
+        stop_url=outer_address(f"{address}/stop"),
     ).response()
 
 

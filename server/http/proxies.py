@@ -2,6 +2,7 @@
 path below which we are served; and such a path that a proxy leaves in addresses."""
 
 from collections.abc import Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
@@ -15,14 +16,20 @@ from turnstream.server.settings import PREFIX
 
 PEER = "peer"
 """In a scope: the address of whoever opened the connection, which may be the proxy's."""
+_below: ContextVar[str] = ContextVar("_below", default="")
+
+
+def outer_address(path: str) -> str:
+    """Return the address of a path of ours as the caller of this request has it, for a body."""
+    return _below.get() + path
 
 
 @dataclass(frozen=True, slots=True)
 class TrustedProxies:
     """ASGI middleware: `client` and `scheme` are those of `X-Forwarded-For` and
-    `X-Forwarded-Proto`, and a `Location` is below `X-Forwarded-Prefix`, if a trusted proxy sent
-    them. Addresses below `prefix` are served as if it were not there; without that header, each
-    `Location` is below it, since a proxy may remove it from addresses."""
+    `X-Forwarded-Proto`, and addresses in answers are below `X-Forwarded-Prefix`, if a trusted proxy
+    sent them. Addresses below `prefix` are served as if it were not there; without that header,
+    each address in an answer is below it, since a proxy may remove it from requests."""
 
     app: ASGIApp
     trusted: Sequence[str]
@@ -49,8 +56,10 @@ class TrustedProxies:
             await redirect(scope, receive, send)
             return
         # LangGraph's clients put their own prefix before the path.
-        is_ours = prefix and not scope["path"].startswith("/langgraph/")
-        await self._forwarded(scope, receive, _prefixed(send, prefix) if is_ours else send)
+        if scope["path"].startswith("/langgraph/"):
+            prefix = ""
+        _below.set(prefix)
+        await self._forwarded(scope, receive, _prefixed(send, prefix) if prefix else send)
 
     def _below(self, scope: Scope) -> str:
         """The path below which the caller sees us; it is removed from the address."""

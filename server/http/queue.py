@@ -14,6 +14,7 @@ from turnstream.server.formats import DEFAULT, WireFormat, queued_change
 from turnstream.server.http.chat import PROTOCOL, first_event_url
 from turnstream.server.http.operations import Answer, Operation, Time, component, says
 from turnstream.server.http.problems import problem, unknown_thread
+from turnstream.server.http.proxies import outer_address
 from turnstream.server.http.state import ApiRequest, principal, thread_key
 from turnstream.server.http.thread_json import as_json, written
 from turnstream.server.storage.interfaces import ThreadEntry
@@ -57,7 +58,7 @@ def queued_json(queued: QueuedRequest, format: WireFormat) -> QueuedJson:
         "run_id": queued.run_id,
         "message": next(iter(format.snapshot(turns)), None) if turns else None,
         "queued_at": at,
-        "stream_url": first_event_url(queued.key.thread_id, queued.run_id),
+        "stream_url": outer_address(first_event_url(queued.key.thread_id, queued.run_id)),
     }
     if queued.due_at is not None:
         shown["due_at"] = _time(queued.due_at)

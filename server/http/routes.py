@@ -12,7 +12,7 @@ from turnstream.server.formats import Formats
 from turnstream.server.http.approvals import Approval, Approvals
 from turnstream.server.http.authenticated import Authenticated
 from turnstream.server.http.chat import Chat, ChatStop, ChatStream
-from turnstream.server.http.components import ComponentFile, ComponentList
+from turnstream.server.http.components import ComponentFileRoute, ComponentList
 from turnstream.server.http.export import Export
 from turnstream.server.http.graphs import Graphs
 from turnstream.server.http.info import Health, Live, Ready
@@ -27,7 +27,7 @@ _PARAMETER = re.compile(r"\{[^{}]*\}")
 """A parameter of a route's path."""
 
 PUBLIC_ROUTES = (
-    Route("/components/{name}/{version}/{file:path}", ComponentFile()),
+    ComponentFileRoute(),
     Route("/health", Health),
     Route("/health/live", Live),
     Route("/health/ready", Ready),

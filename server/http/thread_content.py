@@ -14,6 +14,7 @@ from turnstream.server.formats import WireFormat
 from turnstream.server.formats.metadata import interrupt_json
 from turnstream.server.http.operations import component, says
 from turnstream.server.http.problems import unknown_thread
+from turnstream.server.http.proxies import outer_address
 from turnstream.server.http.queue import QueuedJson, queued_json, waiting
 from turnstream.server.http.state import ApiRequest
 from turnstream.server.http.thread_listing import ThreadEntryJson
@@ -171,8 +172,8 @@ class _Loading:
         thread_id, run_id = self.key.thread_id, run.header.run_id
         live: LiveRunJson = {
             "id": run_id,
-            "stream_url": f"/chat/{thread_id}/stream",
-            "stop_url": f"/chat/{thread_id}/stop",
+            "stream_url": outer_address(f"/chat/{thread_id}/stream"),
+            "stop_url": outer_address(f"/chat/{thread_id}/stop"),
             "cursor": f"{run_id}:{progress.last}",
             "message_id": run.header.message_id,
             "first_part": progress.first_part,

@@ -30,9 +30,9 @@ export async function load(name) {
   const { draw, text, style, schema, actions } = found;
   /** @type {[any, {text?: Component["text"]}, unknown]} */
   const [drawing, words] = await Promise.all([
-    import(api.addressOf(draw)),
-    text ? import(api.addressOf(text)).catch(unread) : {},
-    style && linked(api.addressOf(style)),
+    import(addressOf(name, draw)),
+    text ? import(addressOf(name, text)).catch(unread) : {},
+    style && linked(addressOf(name, style)),
   ]);
   return {
     schema,
@@ -49,6 +49,14 @@ export async function load(name) {
     },
   };
 }
+
+/**
+ * An address of the server's may begin with the path below which it is served.
+ *
+ * @param {string} name @param {string} path
+ */
+const addressOf = (name, path) =>
+  api.addressOf(path.slice(path.lastIndexOf(`/components/${name}/`)));
 
 /** Of a `text.js` that cannot be loaded: its component goes without. @param {unknown} error */
 function unread(error) {

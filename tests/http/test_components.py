@@ -9,6 +9,7 @@ from jsonschema import Draft202012Validator
 
 from tests.support.endpoint import StrictEndpoint, call_reply
 from tests.support.serving import PROJECT, endpoint_settings, parse_events, serving, settings
+from turnstream.server.app import STATIC
 from turnstream.server.http.static import KEEP, POLICY
 from turnstream.tools.catalogue import Catalogue
 from turnstream.tools.contract import CatalogueError, real_tool
@@ -138,6 +139,13 @@ async def test_the_model_is_told_of_a_component_and_its_props_are_checked(
         in told
     )
     assert "props.value: should be a number, at least 0, at most 100" in str(endpoint.requests[1])
+
+
+async def test_the_sources_of_the_page_have_those_of_its_components(tmp_path: Path) -> None:
+    async with serving(settings(tmp_path / "t.db"), page=STATIC) as client:
+        for name in ("index.js", "alert/text.js", "line_chart/draw.js"):
+            file = await client.http.get(f"/components/{name}")
+            assert file.text == (STATIC / "components" / name).read_text(), name
 
 
 async def test_a_server_without_components_of_its_own_lists_none(tmp_path: Path) -> None:
