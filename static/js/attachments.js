@@ -9,7 +9,7 @@ import { repeat } from "../vendor/lit-html/directives/repeat.js";
 import { icons } from "./icons.js";
 import { loaded } from "./notice.js";
 import { randomHex } from "./secure-context.js";
-import { t } from "./texts.js";
+import { plural, t } from "./texts.js";
 
 const reader = () => import("./image-reader.js");
 const storage = () => import("./kept-images.js");
@@ -175,7 +175,13 @@ export class Attachments {
     if (this.#refusal) return this.actions.onProblem(this.#refusal);
     const room = this.#limits.max - this.#items.length;
     if (files.length > room)
-      this.actions.onProblem(t("A message takes {max} images at most.", { max: this.#limits.max }));
+      this.actions.onProblem(
+        plural(
+          this.#limits.max,
+          "A message takes {count} image at most.",
+          "A message takes {count} images at most.",
+        ),
+      );
     const added = files
       .slice(0, Math.max(0, room))
       .map((file) => ({ key: randomHex(32), alt: file.name.slice(0, 200), file }));
@@ -207,8 +213,10 @@ export class Attachments {
     const { types, max, max_bytes: bytes } = this.#limits;
     const kinds = types.map((type) => type.replace("image/", "").toUpperCase()).join(", ");
     const count = this.isEmpty
-      ? t("Up to {max} images", { max })
-      : t("{count} of {max} images", { count: this.#items.length, max });
+      ? plural(max, "Up to {count} image", "Up to {count} images")
+      : plural(max, "{number} of {count} image", "{number} of {count} images", {
+          number: this.#items.length,
+        });
     return `${count}: ${kinds}, ${t("{size} in all", { size: sizeOf(bytes) })}`;
   }
 

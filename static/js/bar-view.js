@@ -5,7 +5,7 @@
 import { html, nothing } from "../vendor/lit-html/lit-html.js";
 import { icons } from "./icons.js";
 import { shows } from "./settings.js";
-import { t } from "./texts.js";
+import { plural, t } from "./texts.js";
 import { currentTheme } from "./theme.js";
 
 const LOOKS = {
@@ -79,7 +79,11 @@ const approve = (waiting, approving, { onApprove }) => html`
     type="button"
     class="icon-button"
     id="approve"
-    aria-label=${waiting ? t("Approvals, {count} waiting", { count: waiting }) : t("Approvals")}
+    aria-label=${
+      waiting
+        ? plural(waiting, "Approvals, {count} waiting", "Approvals, {count} waiting")
+        : t("Approvals")
+    }
     title=${t("Approvals")}
     aria-pressed=${approving}
     @click=${onApprove}

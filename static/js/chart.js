@@ -123,7 +123,11 @@ function rangeOf(data, name) {
     low: format(Math.min(...numbers)),
     high: format(Math.max(...numbers)),
   });
-  return gaps ? t("{range}, {count} without a value", { range, count: gaps }) : range;
+  return gaps
+    ? plural(gaps, "{range}, {count} without a value", "{range}, {count} without a value", {
+        range,
+      })
+    : range;
 }
 
 const isEqual = (one, other) => one.data.length > 0 && String(one.data) === String(other.data);

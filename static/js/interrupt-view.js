@@ -74,7 +74,7 @@ function sendAll(interrupts, isShut, onAnswer) {
     }
   };
   return html`<button type="button" class="primary" ?disabled=${isShut} @click=${send}>
-    ${t("Send all {count} answers", { count: interrupts.length })}
+    ${plural(interrupts.length, "Send {count} answer", "Send all {count} answers")}
   </button>`;
 }
 

@@ -379,9 +379,8 @@ function figures({ timing, usage, steps = [] }) {
     words.push(t("first word {time}", { time: formatMs(timing.firstMs) }));
   if (usage?.inputTokens && shows("tokens"))
     words.push(
-      t("{input} → {output} tokens", {
+      plural(usage.outputTokens ?? 0, "{input} → {count} token", "{input} → {count} tokens", {
         input: formatNumber(usage.inputTokens),
-        output: formatNumber(usage.outputTokens),
       }),
     );
   return words.map((word, index) => html`${index ? " · " : nothing}<bdi>${word}</bdi>`);
