@@ -86,9 +86,7 @@ class MarkdownView {
 
   #show() {
     const { from, blocks } = this.#blocks.update(this.#text, this.#streaming, remend);
-    const known = this.#shown.splice(from);
-    const other = known.findIndex(({ joins }, i) => joins !== blocks[i]?.joins);
-    if (other >= 0) removeAll(known.splice(other));
+    const known = inPlaceOf(blocks, this.#shown.splice(from));
     if (endOfTask(blocks, known) === blocks.length) return this.#draw(blocks, known);
     return nextTask().then(() => this.#draw(blocks, known));
   }
@@ -178,6 +176,25 @@ function placed(parent, element, made) {
 
 /** What the rows of a block are in that others may join. */
 const rowsOf = (block) => block.querySelector(":scope > :is(ul, ol), tbody, pre > code");
+
+/** What is shown in the place of each block. What is shown in no place is removed. */
+function inPlaceOf(blocks, shown) {
+  const groups = [];
+  for (const one of shown) {
+    if (one.joins) groups.at(-1).push(one);
+    else groups.push([one]);
+  }
+  let group = [];
+  const places = blocks.map(({ joins }) => {
+    if (!joins) {
+      removeAll(group);
+      group = groups.shift() ?? [];
+    }
+    return group.shift();
+  });
+  removeAll([...group, ...groups.flat()]);
+  return places;
+}
 
 function removeAll(blocks) {
   for (const { joins, element, rows } of blocks)

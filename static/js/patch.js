@@ -29,7 +29,8 @@ export function patch(old, fresh) {
  * @returns {ChildNode[]}  those that have joined it
  */
 export function join(parent, before, fresh) {
-  const nodes = patchNodes(parent, before, fresh, before.at(-1)?.nextSibling ?? null);
+  const own = before.filter((node) => node.parentNode === parent);
+  const nodes = patchNodes(parent, own, fresh, own.at(-1)?.nextSibling ?? null);
   for (const node of nodes) joined.add(node);
   return nodes;
 }

@@ -3,7 +3,7 @@
 import asyncio
 
 import pytest
-from playwright.async_api import expect
+from playwright.async_api import Route, expect
 
 from tests.browser.scripted_wire import THREAD, ScriptedWire, spoken
 from tests.browser.site import Visit
@@ -117,6 +117,27 @@ async def test_a_long_reply_is_drawn_in_many_small_tasks_and_is_whole(
         assert copied.strip() == text.partition("python\n")[2].partition("```")[0].strip()
         assert await visit.page.evaluate("() => mostAtOnce") < 1_000
         await visit.page.reload()
+
+
+async def test_what_stands_behind_long_code_stays_when_its_colours_come(
+    scripted_visit: Visit, endpoint: StrictEndpoint
+) -> None:
+    text = long_reply(250)
+    endpoint.script(text_reply(text))
+    gate = asyncio.Event()
+
+    async def hold(route: Route) -> None:
+        await gate.wait()
+        await route.continue_()
+
+    await scripted_visit.page.route("**/python.min*", hold)
+    await scripted_visit.ask("Go")
+    end = scripted_visit.reply.locator("p").last
+    await expect(end).to_have_text("The end.")
+    await end.evaluate("(p) => getSelection().selectAllChildren(p)")
+    gate.set()
+    await expect(scripted_visit.reply.locator(".hljs-keyword")).to_have_count(500)
+    assert await scripted_visit.page.evaluate("() => getSelection().toString()") == "The end."
 
 
 async def test_what_is_selected_in_a_long_list_stays_while_it_grows(
