@@ -56,7 +56,7 @@ def _idle(since: float, now: float) -> Sequence[Any]:
     queued = exists().where(
         queued_requests.c.owner == threads.c.owner,
         queued_requests.c.thread_id == threads.c.id,
-        queued_requests.c.queued_at >= since,
+        or_(queued_requests.c.queued_at >= since, queued_requests.c.due_at >= since),
     )
     moment = datetime.fromtimestamp(since, UTC).isoformat(timespec="milliseconds")
     return threads.c.updated_at < moment, threads.c.run_state != "live", ~waits, ~queued

@@ -133,6 +133,20 @@ async def test_a_thread_whose_request_is_being_checked_stays(path: Path, inside:
     assert await listed(inside) == {"old"}
 
 
+async def test_a_thread_whose_request_is_to_begin_later_stays_until_it_has_been_due_for_long(
+    path: Path, inside: Backend
+) -> None:
+    await inside.turn(message(), "old")
+    await inside.queue(message("Later", after_seconds=20 * DAY_SECONDS), "old")
+    age(path, 400, "old")
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute("UPDATE queued_requests SET queued_at = 0")
+    assert await retention(inside).expire() == 0
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute("UPDATE queued_requests SET due_at = 0")
+    assert await retention(inside).expire() == 1
+
+
 async def test_a_deletion_that_has_begun_is_finished_and_no_other_begins(
     path: Path, inside: Backend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
