@@ -8,7 +8,7 @@ import asyncio
 import logging
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -29,7 +29,7 @@ from turnstream.server.runs.run_audit import RunAudit
 from turnstream.server.runs.shutdown import ShuttingDown
 from turnstream.server.runs.thread_version import ThreadChanged, UnknownThread
 from turnstream.server.storage.interfaces import LeaseLost, StorageUnavailable, ThreadStore
-from turnstream.server.storage.queued_requests import QueuedRequest
+from turnstream.server.storage.queued_requests import QueuedRequest, QueueFull
 from turnstream.server.turns.header import LOCAL_OWNER, ThreadKey
 from turnstream.server.turns.problem_codes import pick
 from turnstream.server.turns.requests import Branch, IdempotencyKey, InvalidRequest, TurnRequest
@@ -150,6 +150,15 @@ class RunQueue:
             return True
         return await self._reader.has_messages(key, [message_id or ""])
 
+    async def to_replace(self, key: ThreadKey) -> Sequence[str]:
+        """Return the run ids of a thread's requests that are not due yet. Raises QueueFull if too
+        many others wait for one more, StorageUnavailable."""
+        waits = await self._store.queue(key)
+        later = [one.run_id for one in waits if one.is_later and not one.has_begun]
+        if len(waits) - len(later) >= self._most:
+            raise QueueFull(self._most)
+        return later
+
     async def add(
         self,
         principal: Principal,
@@ -157,9 +166,11 @@ class RunQueue:
         request: TurnRequest,
         wire_format: str,
         idempotency: IdempotencyKey | None,
+        replaced: Sequence[str] = (),
     ) -> QueuedRun | None:
-        """Queue a request. None: the thread is gone, or the idempotency key names a request by now.
-        Raises QueueFull, StorageUnavailable."""
+        """Queue a request, and then withdraw those of the runs `replaced`. None: the thread is
+        gone, or the idempotency key names a request by now. Raises QueueFull,
+        StorageUnavailable."""
         message = request.message
         if message and message.id is None:
             message = replace(message, id=f"msg_{uuid4().hex[:16]}")
@@ -189,12 +200,15 @@ class RunQueue:
         self._keep_poster(queued.run_id, principal)
         place = None
         try:
-            place = await self._store.enqueue(queued, self._most, idempotency)
+            most = self._most + len(replaced)
+            place = await self._store.enqueue(queued, most, idempotency)
         finally:
             if place is None:
                 self._posters.pop(queued.run_id, None)
         if place is None:
             return None
+        for run_id in replaced:
+            await self.withdraw(key, run_id)
         self.wake(key)
         return QueuedRun.of(queued, place)
 
@@ -218,7 +232,8 @@ class RunQueue:
         for queued in await self._store.queue(key):
             if queued.run_id == run_id:
                 return QueuedRun.of(queued, place)
-            place += not queued.has_begun and queued.problem is None
+            is_ahead = not (queued.has_begun or queued.is_later or queued.problem)
+            place += is_ahead
         return None
 
     async def edit(
@@ -315,14 +330,6 @@ class RunQueue:
         if self._is_shared and key not in self._held:
             await self._store.hold_queue(key, None)
         self.wake(key)
-
-    async def replace_later(self, key: ThreadKey, by: str) -> None:
-        """Withdraw the requests of a thread that are not due yet, but for that of the run `by`.
-        Raises StorageUnavailable."""
-        for queued in await self._store.queue(key):
-            is_later = queued.due_at is not None and queued.due_at > time.time()
-            if is_later and queued.run_id != by:
-                await self.withdraw(key, queued.run_id)
 
     def wake(self, key: ThreadKey) -> None:
         """Begin the next run of a thread if it is free, and wait for nothing."""

@@ -215,22 +215,25 @@ class Runs:
             )
         entry = await self._store.get(key)
         self._starts.check_queued(request, entry, self._hooks.rights(principal))
+        if entry is None and not request.begins_thread:
+            raise UnknownThread(key)
+        replaces = request.on_busy in ("stop", "rollback")
+        replaced = await self.queue.to_replace(key) if replaces else ()
         if entry is None:
             await self.create(principal, key.thread_id, request.graph)
             if request.thread_metadata:
                 await self._store.merge_metadata(key, request.thread_metadata)
-        replaces, live = request.on_busy in ("stop", "rollback"), await self._store.holder(key)
+        live = await self._store.holder(key)
         if replaces and live and request.on_busy == "rollback":
             await self.roll_back(principal, key, live, wire_format)
         elif replaces and live:
             await self.stop(key, live)
-        queued = await self.queue.add(principal, key, request, wire_format, idempotency)
+        asked = (principal, key, request, wire_format, idempotency)
+        queued = await self.queue.add(*asked, replaced)
         if queued is None:
             queued = await self.queue.repeated(key.owner, idempotency)
         if queued is None:
             raise UnknownThread(key)
-        if replaces:
-            await self.queue.replace_later(key, queued.run_id)
         return queued
 
     async def _begin_queued(self, key: ThreadKey, run_id: str, by: Principal | None) -> bool:

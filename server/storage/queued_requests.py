@@ -1,5 +1,6 @@
 """Requests that wait for their turn on a thread: the part of the store."""
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
@@ -33,6 +34,11 @@ class QueuedRequest:
     """True if its run has claimed the thread."""
     due_at: float | None = None
     """Unix time, before which its run does not begin."""
+
+    @property
+    def is_later(self) -> bool:
+        """True if it is not due yet: it holds up no other."""
+        return self.due_at is not None and self.due_at > time.time()
 
 
 class QueueFull(Exception):

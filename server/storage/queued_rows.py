@@ -81,9 +81,10 @@ def add(
         "due_at": queued.due_at,
     }
     connection.execute(insert(queued_requests), row)
-    begins = (~queued_requests.c.has_begun, queued_requests.c.problem.is_(None))
-    waiting = select(func.count()).where(*_of(key), *begins)
-    return connection.scalar(waiting)
+    ahead = queued_requests.c.place < row["place"]
+    begins = (~queued_requests.c.has_begun, queued_requests.c.problem.is_(None), _is_due())
+    waiting = select(func.count()).where(*_of(key), ahead, *begins)
+    return 1 + (connection.scalar(waiting) or 0)
 
 
 def of_thread(connection: Connection, key: ThreadKey) -> Sequence[QueuedRequest]:
@@ -180,9 +181,13 @@ def _next(connection: Connection, key: ThreadKey, thread: ThreadEntry | None) ->
 
 def _waits() -> ColumnElement[bool]:
     held = queued_requests.c.held_until
-    now, due = time.time(), queued_requests.c.due_at
-    is_free = and_(or_(held.is_(None), held <= now), or_(due.is_(None), due <= now))
+    is_free = and_(or_(held.is_(None), held <= time.time()), _is_due())
     return and_(~queued_requests.c.has_begun, queued_requests.c.problem.is_(None), is_free)
+
+
+def _is_due() -> ColumnElement[bool]:
+    due = queued_requests.c.due_at
+    return or_(due.is_(None), due <= time.time())
 
 
 def _may_pass(is_asked: ColumnElement[bool]) -> ColumnElement[bool]:

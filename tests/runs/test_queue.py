@@ -39,6 +39,7 @@ from turnstream.server.runs.busy_threads import RunInProgress
 from turnstream.server.runs.lives import StreamLost
 from turnstream.server.runs.queue import QueuedRun, Withdrawn
 from turnstream.server.runs.reader import LoggedRun
+from turnstream.server.runs.thread_version import UnknownThread
 from turnstream.server.storage import queued_rows
 from turnstream.server.storage.checkpointer import SqliteCheckpointer
 from turnstream.server.storage.interfaces import StorageUnavailable
@@ -643,6 +644,75 @@ async def test_a_request_for_later_that_waits_for_nobody_takes_the_place_of_the_
     assert await said(inside) == (["A"] if on_busy == "stop" else [])
     with pytest.raises(Withdrawn):
         await inside.runs.queue.begun(one)
+
+
+async def later(inside: Backend, words: str, on_busy: OnBusy = "queue") -> QueuedRun:
+    asked = replace(message(words, after_seconds=3_600), thread_id=THREAD, on_busy=on_busy)
+    queued = await inside.runs.start_or_queue(LOCAL, asked, DEFAULT.name)
+    assert isinstance(queued, QueuedRun)
+    return queued
+
+
+async def test_of_requests_for_later_that_replace_each_other_at_once_one_waits(
+    inside: Backend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await later(inside, "One")
+    enqueue, both = inside.store.enqueue, asyncio.Barrier(2)
+
+    async def together(*args: Any) -> int | None:
+        place = await enqueue(*args)
+        await both.wait()
+        return place
+
+    monkeypatch.setattr(inside.store, "enqueue", together)
+    await asyncio.gather(*(later(inside, words, "stop") for words in ("Two", "Three")))
+    left = await waiting(inside)
+    assert left
+    assert "One" not in left
+
+
+async def test_a_request_for_later_that_a_full_queue_refuses_stops_no_run(
+    inside: Backend, first: LoggedRun, gate: asyncio.Event
+) -> None:
+    for words in ("B", "C", "D"):
+        await inside.queue(message(words))
+    for on_busy in ("stop", "rollback"):
+        with pytest.raises(QueueFull):
+            await later(inside, "Later", on_busy)
+    entry = await inside.entry()
+    assert entry
+    assert (entry.run_id, entry.run_state) == (first.header.run_id, "live")
+    gate.set()
+    await chunks_of(first)
+    await is_through(inside)
+    assert await said(inside) == ["A", "B", "C", "D"]
+
+
+async def test_a_full_queue_takes_a_request_in_the_place_of_those_that_are_due_later(
+    inside: Backend,
+) -> None:
+    for words in ("One", "Two", "Three"):
+        await later(inside, words)
+    with pytest.raises(QueueFull):
+        await later(inside, "Four")
+    await later(inside, "Five", "stop")
+    assert await waiting(inside) == ["Five"]
+
+
+@pytest.mark.usefixtures("first")
+async def test_a_request_for_later_is_ahead_of_none_that_begins_before_it(inside: Backend) -> None:
+    one = await later(inside, "One")
+    b, c = await inside.queue(message("B")), await inside.queue(message("C"))
+    assert [one.place, b.place, c.place] == [1, 1, 2]
+    found = [await inside.runs.queue.find(key_of(), run.run_id) for run in (b, c)]
+    assert [run.place for run in found if run] == [1, 2]
+
+
+async def test_a_request_for_later_that_goes_on_in_no_thread_makes_none(inside: Backend) -> None:
+    asked = TurnRequest(THREAD, continue_=True, after_seconds=3_600)
+    with pytest.raises(UnknownThread):
+        await inside.runs.start_or_queue(LOCAL, asked, DEFAULT.name)
+    assert await inside.entry() is None
 
 
 @pytest.mark.usefixtures("first")
