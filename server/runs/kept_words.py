@@ -109,7 +109,7 @@ class KeptWords:
             await self._keep_substeps(self._translator.substeps)
         spoken = unsaved_messages(self._run_id, self._translator)
         unsaved = [*spoken, *unsaved_answers(self._translator)]
-        words = json.dumps([message_to_dict(message) for message in unsaved]) if spoken else None
+        words = _as_kept(unsaved) if spoken else None
         if words is None or words == self._kept:
             return
         try:
@@ -142,6 +142,12 @@ class KeptWords:
 
     def _about(self, error: BaseException) -> dict[str, object]:
         return {"run": self._run_id, "error": error}
+
+
+def _as_kept(messages: Sequence[BaseMessage]) -> str:
+    """Write messages as JSON. A tool's artifact may have anything: what is not JSON is null."""
+    written = [message_to_dict(message) for message in messages]
+    return json.dumps(written, default=lambda _: None, skipkeys=True)
 
 
 async def restored(

@@ -1,12 +1,13 @@
 """How often the words of a live run are written down."""
 
 import asyncio
+import json
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from langchain_core.messages import AIMessage
+from langchain_core.messages import AIMessage, ToolMessage, messages_from_dict
 
 from tests.support.contracts.threads import THREAD
 from turnstream.server.runs.kept_words import KeptWords
@@ -76,3 +77,17 @@ async def test_a_run_that_is_over_within_two_seconds_writes_nothing() -> None:
     async with KeptWords(store, THREAD, "r1", run) as words:  # type: ignore[arg-type]
         words.note()
     assert store.written == []
+
+
+async def test_words_are_written_with_a_result_whose_artifact_is_not_json() -> None:
+    store, found = Store(), {"rows": [object()], ("a", 1): b"x", "count": 3}
+    answer = ToolMessage("Found.", tool_call_id="c1", artifact=found)
+    step = SimpleNamespace(message=AIMessage("One"), answers=[answer])
+    run: Any = SimpleNamespace(unsaved=[step], substeps=None)
+    words: Any = KeptWords(store, THREAD, "r1", run)  # type: ignore[arg-type]
+    await words._keep()
+    [written] = store.written
+    _, kept = messages_from_dict(json.loads(written))
+    assert isinstance(kept, ToolMessage)
+    assert kept.text == "Found."
+    assert kept.artifact == {"rows": [None], "count": 3}
