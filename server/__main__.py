@@ -26,6 +26,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from turnstream.server import new
 
         return new.main(arguments[1:])
+    if arguments[:1] == ["doctor"]:
+        from turnstream.server import doctor
+
+        return doctor.main(arguments[1:])
     from turnstream.server import launch
 
     return launch.main(arguments)

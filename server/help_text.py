@@ -3,11 +3,12 @@
 HELP = """\
 usage: turnstream [dev] [GRAPH] [OPTION ...]
        turnstream new NAME
-       turnstream {keys,threads,audit,extensions,migrate} --help
+       turnstream {keys,threads,audit,extensions,migrate,doctor} --help
 
 Serve a LangGraph graph to browsers. GRAPH is file.py:name, module:name or a
 langgraph.json; without it, the langgraph.json of this folder or the built-in graph.
-`turnstream dev` tells its developer what a graph raises, and reloads its files.
+`turnstream dev` tells its developer what a graph raises, and reloads its files;
+`turnstream doctor` examines settings, database, Redis, model and proxy.
 
 Server
   --host ADDRESS           address to listen on (127.0.0.1)

@@ -20,7 +20,7 @@ from turnstream.server.storage.opened import Files, StorageEngine
 from turnstream.server.storage.search import Search
 from turnstream.server.storage.tables import metadata
 
-COMMANDS = ("dev", "new")
+COMMANDS = ("dev", "doctor", "new")
 """First arguments that are commands of the server's own."""
 ADMINISTRATION = ("threads", "extensions", "migrate")
 """First arguments that are commands of `turnstream.server.commands`; extensions add others."""

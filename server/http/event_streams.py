@@ -4,6 +4,7 @@ A frame is `data: <JSON on one line>` and a blank line. LF only, and `event:` in
 whose payloads have names: a client of the others drops the stream on any name but `message`.
 """
 
+import asyncio
 from collections import Counter
 from collections.abc import (
     AsyncGenerator,
@@ -26,7 +27,7 @@ from turnstream.server.formats import WireFormat
 from turnstream.server.formats.format import Encoder, NamedEvent, StreamContext, View
 from turnstream.server.http.byte_budget import ByteBudget
 from turnstream.server.http.cursors import LOST, Position
-from turnstream.server.http.problems import Problem, limit_reached
+from turnstream.server.http.problems import SOON, Problem, limit_reached, problem
 from turnstream.server.http.sse_response import JSON_PING, ServerSentEvents
 from turnstream.server.http.unread import counted, joined
 from turnstream.server.runs.lives import StreamLost
@@ -41,6 +42,9 @@ from turnstream.tools.threads import beside_loop
 
 JSON = "application/json"
 HEADERS = {"Cache-Control": "no-cache, no-transform"}
+PROBES, MAX_PROBES = "probes of proxies", 8
+"""The reader of the streams that nobody has to log in for, and how many of them are open at most.
+"""
 NO_HEADERS: Mapping[str, str] = {}
 CURSOR_LOST = (
     "The stream cannot go on from here: its run is no longer held. Load the thread with "
@@ -185,6 +189,22 @@ class EventStreams:
         self.unread.take(counted(data), reader)
         response = _respond(_once(data), format, {}, self.ping_seconds)
         response.closed = partial(self.unread.give_back, counted(data), reader)
+        return response
+
+    def probe(self, first: str, last: bytes, place: str) -> Response:
+        """Respond with two events that are as far apart as those of a run may be: to anybody, so
+        some at a time. Raises Problem."""
+        if self._open[PROBES] >= MAX_PROBES or self._open.total() >= self._max_open:
+            raise problem("limit_reached", headers=SOON, limit="probes")
+
+        async def events() -> AsyncIterator[bytes]:
+            yield frame([first], None)
+            await asyncio.sleep(self.ping_seconds)
+            yield last
+
+        headers = {**HEADERS, "Location": place}
+        response = ServerSentEvents(events(), headers=headers, ping=2 * self.ping_seconds)
+        response.closed = Place(self._open, PROBES).free
         return response
 
     def awaited(

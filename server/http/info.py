@@ -1,6 +1,7 @@
-"""The state of this server: /health, /health/live, /health/ready."""
+"""The state of this server: /health, /health/live, /health/ready, /health/stream."""
 
 import asyncio
+import json
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -11,12 +12,13 @@ from typing_extensions import TypeAliasType, TypedDict
 from turnstream.graphs.models import OFFLINE
 from turnstream.graphs.offline import EXAMPLES
 from turnstream.server.http.guard import FOREIGN_HOST
-from turnstream.server.http.operations import Answer, Operation, says
+from turnstream.server.http.operations import EVENTS, Answer, Operation, says
 from turnstream.server.http.state import ApiRequest
 from turnstream.server.storage.interfaces import StorageUnavailable
 from turnstream.server.turns.problem_codes import STORAGE, pick
 from turnstream.tools.solar import offers_demo
 
+LAST_EVENT = b"data: [DONE]\n\n"
 READY_SECONDS = 2.0
 """A database that takes longer to answer is not ready."""
 
@@ -85,6 +87,30 @@ class Live(HTTPEndpoint):
     async def get(self, _request: ApiRequest) -> Response:
         """Check whether the process answers."""
         return JSONResponse(LiveJson(status="live"))
+
+
+class StreamProbe(HTTPEndpoint):
+    @Operation(
+        "health_stream",
+        Answer(
+            "An event with the `scheme` and the `http_version` of the request as the server sees "
+            "it, and after a silence of TURNSTREAM_PING_SECONDS, the longest that a stream has, "
+            "`[DONE]`.",
+            {"type": "object", "required": ["data"], "properties": {"data": True}},
+            EVENTS,
+            headers=("Location",),
+        ),
+        pick("limit_reached"),
+    )
+    async def get(self, request: ApiRequest) -> Response:
+        """Read a stream that shows what a proxy does to streams.
+
+        Its `Location` is its own address. `turnstream doctor --url` reads it.
+        """
+        seen = {"scheme": request.url.scheme, "http_version": request.scope["http_version"]}
+        return request.state["streams"].probe(
+            json.dumps(seen), LAST_EVENT, str(request.scope["path"])
+        )
 
 
 class Ready(HTTPEndpoint):

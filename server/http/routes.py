@@ -15,7 +15,7 @@ from turnstream.server.http.chat import Chat, ChatStop, ChatStream
 from turnstream.server.http.components import ComponentFileRoute, ComponentList
 from turnstream.server.http.export import Export
 from turnstream.server.http.graphs import Graphs
-from turnstream.server.http.info import Health, Live, Ready
+from turnstream.server.http.info import Health, Live, Ready, StreamProbe
 from turnstream.server.http.me import Me
 from turnstream.server.http.models import Models
 from turnstream.server.http.permitted import Permitted
@@ -31,6 +31,7 @@ PUBLIC_ROUTES = (
     Route("/health", Health),
     Route("/health/live", Live),
     Route("/health/ready", Ready),
+    Route("/health/stream", StreamProbe),
 )
 OWN_ROUTES = (
     *PUBLIC_ROUTES,

@@ -3,6 +3,7 @@
 import fcntl
 import logging
 import os
+import shutil
 import sqlite3
 import stat
 import sys
@@ -14,12 +15,15 @@ from pathlib import Path
 
 from turnstream.server.storage import unused_space
 from turnstream.server.storage.faults import faults_named
+from turnstream.server.storage.findings import Finding, Level
 from turnstream.server.storage.interfaces import StorageError, StorageFault, StorageUnavailable
 from turnstream.server.storage.tables import SCHEMA_VERSION
 
 LOOK_EVERY_SECONDS = 1.0
 PRIVATE = 0o600
 """The mode of new files."""
+ENOUGH_BYTES, LEAST_BYTES = 1_000_000_000, 100_000_000
+"""Bytes of free disk below which there is a warning, or a fault."""
 
 logger = logging.getLogger(__name__)
 
@@ -110,10 +114,14 @@ def make_private(path: Path) -> None:
 
 def warn_of_readers(path: Path) -> None:
     """Warn of files that all users of the machine can read: an older version made them so."""
-    open_to_all = [str(name) for name in _names(path) if name.exists() and _others_read(name)]
+    open_to_all = _open_to_all(path)
     if open_to_all:
         names = " ".join(open_to_all)
         logger.warning("every user of this machine can read the database: chmod 600 %s", names)
+
+
+def _open_to_all(path: Path) -> list[str]:
+    return [str(name) for name in _names(path) if name.exists() and _others_read(name)]
 
 
 def _others_read(path: Path) -> bool:
@@ -132,14 +140,57 @@ def check(path: Path, busy_seconds: float) -> None:
         connection.execute("CREATE TABLE can_be_written (x)")
         connection.execute("ROLLBACK")
         (version,) = connection.execute("PRAGMA user_version").fetchone()
-        if version > SCHEMA_VERSION:
-            raise StorageError(
-                f"{path} has schema version {version}, this server knows {SCHEMA_VERSION}: it is "
-                "of a newer turnstream, or of another program. Set TURNSTREAM_DATABASE to another "
-                "file."
-            )
+        _require_known(path, version)
         if version < SCHEMA_VERSION:
             connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+
+
+def _require_known(path: Path, version: int) -> None:
+    """Raises StorageError for the version of a schema that is newer than this server."""
+    if version > SCHEMA_VERSION:
+        raise StorageError(
+            f"{path} has schema version {version}, this server knows {SCHEMA_VERSION}: it is of a "
+            "newer turnstream, or of another program. Set TURNSTREAM_DATABASE to another file."
+        )
+
+
+def examine(path: Path, busy_seconds: float) -> list[Finding]:
+    """Look at a file that a server may have open, for `turnstream doctor`. Changes nothing."""
+    try:
+        real = _regular(path)
+        state = _state(path, real, busy_seconds)
+        free = shutil.disk_usage(real.parent).free
+    except (StorageError, OSError, RuntimeError) as error:
+        return [Finding("fault", "database", str(error))]
+    found = []
+    if free < ENOUGH_BYTES:
+        level: Level = "fault" if free < LEAST_BYTES else "warning"
+        text = f"{free // 1_000_000} MB are left on the disk of {path}: free some"
+        found.append(Finding(level, "database", text))
+    if _open_to_all(path):
+        text = f"every user of this machine can read the database: chmod 600 {path}*"
+        found.append(Finding("warning", "database", text))
+    text = f"{path} {state}; {free / 1e9:.1f} GB are left on its disk"
+    return found or [Finding("ok", "database", text)]
+
+
+def _state(path: Path, real: Path, busy_seconds: float) -> str:
+    """Raises StorageError, OSError."""
+    if not real.exists():
+        if not os.access(real.parent, os.W_OK | os.X_OK):
+            raise StorageError(
+                f"{path} cannot be made: {real.parent} does not exist or cannot be written"
+            )
+        return "is made when the server starts"
+    opened = partial(sqlite3.connect, uri=True, timeout=busy_seconds, isolation_level=None)
+    with usable(path), closing(opened(f"{real.as_uri()}?mode=rw")) as connection:
+        connection.execute("BEGIN IMMEDIATE")
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
+        connection.execute("ROLLBACK")
+    _require_known(path, version)
+    if version < SCHEMA_VERSION:
+        return f"can be written; the next start migrates it from schema version {version}"
+    return "can be written"
 
 
 @contextmanager

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Protocol
 from langgraph.store.base import BaseStore, IndexConfig
 
 from turnstream.server.storage.checkpointer import open_checkpointer
-from turnstream.server.storage.database_file import usable
+from turnstream.server.storage.database_file import examine, usable
 from turnstream.server.storage.extension_tables import ExtensionTables
+from turnstream.server.storage.findings import Finding
 from turnstream.server.storage.interfaces import StorageError, ThreadStore
 from turnstream.server.storage.location import Location
 from turnstream.server.storage.sql_store import SqlTransactions, Titled
@@ -77,6 +78,10 @@ class StorageEngine(Protocol):
         """Migrate a database, or with `checks` only look. Returns True if there was something to
         migrate. Raises StorageError."""
 
+    async def examine(self, location: Location, busy_seconds: float) -> Sequence[Finding]:
+        """Look for what keeps a server from using a database, beside servers that may run. Changes
+        nothing. Raises StorageError."""
+
 
 class Files(StorageEngine):
     """SQLite files, each for one process alone."""
@@ -108,6 +113,9 @@ class Files(StorageEngine):
     async def migrate(self, location: Location, *, checks: bool = False) -> bool:
         del checks
         raise StorageError(f"{_file(location)} is a file: the server that opens it migrates it")
+
+    async def examine(self, location: Location, busy_seconds: float) -> Sequence[Finding]:
+        return examine(_file(location), busy_seconds)
 
 
 def _file(location: Location) -> Path:

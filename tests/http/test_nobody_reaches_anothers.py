@@ -32,6 +32,7 @@ PUBLIC = {
     ("GET", "/health"),
     ("GET", "/health/live"),
     ("GET", "/health/ready"),
+    ("GET", "/health/stream"),
     ("POST", "/login"),
     ("POST", "/logout"),
 }

@@ -158,6 +158,9 @@ EXAMPLES: Mapping[tuple[str, str], Mapping[str, Example]] = {
     ("GET", "/health/live"): {
         "a server that works": Example(200),
     },
+    ("GET", "/health/stream"): {
+        "a stream of two events": Example(200),
+    },
     ("GET", "/health/ready"): {
         "a server that works": Example(200),
     },

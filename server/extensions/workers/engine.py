@@ -1,12 +1,13 @@
 """Postgres databases, for workers and for commands; a worker shares logs and messages by Redis."""
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
 from turnstream.server.extensions.workers.leases import Leases
+from turnstream.server.storage.findings import Finding
 from turnstream.server.storage.interfaces import StorageError
 from turnstream.server.storage.location import Location, PostgresUrl
 from turnstream.server.storage.memory_logs import DEFAULT_MAX_BYTES
@@ -60,6 +61,12 @@ class Postgres(StorageEngine):
         with _needs_the_extra():
             from turnstream.server.extensions.workers.postgres.opened import migrate
         return await migrate(_url(location), checks=checks)
+
+    async def examine(self, location: Location, busy_seconds: float) -> Sequence[Finding]:
+        del busy_seconds
+        with _needs_the_extra():
+            from turnstream.server.extensions.workers.examination import examine
+        return await examine(_url(location), self.connections, self.redis_url)
 
     @asynccontextmanager
     async def _sharing(self, leases: Leases) -> AsyncIterator[Workers | None]:
