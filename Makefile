@@ -39,13 +39,15 @@ PURE := $(filter-out $(COSTLY),$(wildcard tests/page/*.test.mjs))
 # without it for the import contracts, whose roots are the folders.
 LINKS := build/links
 PACKAGE := build/package
+# Extras that an image has: what a setting may ask for.
+IMAGE_EXTRAS := anthropic google-genai ollama mcp metrics traces workers jwt
 SEEDS ?= 1 2 3 4 5
 PYTEST := $(BIN)/python -m pytest
 # Test processes that may keep no compiled files would each compile everything.
 unexport PYTHONDONTWRITEBYTECODE
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: run page quick test test-long test-versions races check docs licences audit sbom dist fuzz bench trace soak chaos fleet-check clean
+.PHONY: run page quick test test-long test-versions races check docs licences audit sbom requirements dist fuzz bench trace soak chaos fleet-check clean
 
 run: $(READY)  ## serve the app on http://127.0.0.1:8000
 	$(BIN)/python -P -m turnstream.server $(ARGS)
@@ -103,6 +105,14 @@ audit: $(DEV_READY)  ## known vulnerabilities of the pinned packages of Python a
 
 sbom: $(DEV_READY)  ## build/turnstream.cdx.json: what the server is made of, as CycloneDX
 	$(BIN)/python -m tests.support.packages sbom
+
+requirements:  ## docs/deploy/requirements.txt: the packages of the image, with their hashes
+	[ -x build/hashes/bin/uv ] || { $(PYTHON) -m venv build/hashes && \
+		build/hashes/bin/python -m pip install --quiet --disable-pip-version-check uv; }
+	echo 'setuptools>=77' | build/hashes/bin/uv pip compile --quiet --no-config --generate-hashes \
+		--no-header --no-annotate --no-emit-index-url --no-emit-find-links --python-version 3.11 \
+		--python-platform x86_64-manylinux_2_28 --constraints constraints.txt \
+		$(addprefix --extra ,$(IMAGE_EXTRAS)) --output-file docs/deploy/requirements.txt pyproject.toml -
 
 dist: $(DEV_READY)  ## wheel and source distribution in build/dist, the same bytes each time
 	$(BIN)/python -m tests.support.distributions
