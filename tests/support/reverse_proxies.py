@@ -24,7 +24,12 @@ from tests.support.waiting import WAIT_SECONDS, eventually
 HOST = "chat.example.org"
 SERVER, LOGIN_PROXY = "127.0.0.1:8000", "127.0.0.1:4180"
 """The addresses of turnstream and of oauth2-proxy in the page."""
-PACKAGES = {"nginx": "nginx-light", "caddy": "caddy", "openssl": "openssl"}
+PACKAGES = {
+    "nginx": "nginx-light",
+    "caddy": "caddy",
+    "openssl": "openssl",
+    "sqlite3": "sqlite3",
+}
 
 NGINX = """
 daemon off;
