@@ -11,7 +11,17 @@ import pytest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 
 from tests.support.collector import Collector, attributes, collector
-from tests.support.endpoint import Fail, Pause, Reply, Say, StrictEndpoint, call_reply, text_reply
+from tests.support.endpoint import (
+    Fail,
+    Finish,
+    Pause,
+    Reply,
+    Say,
+    StrictEndpoint,
+    Usage,
+    call_reply,
+    text_reply,
+)
 from tests.support.serving import Client, Process, endpoint_environment, process
 from tests.support.waiting import until
 
@@ -66,7 +76,9 @@ async def runs(found: Collector, count: int) -> Sequence[Span]:
 async def test_a_turn_is_a_tree_of_its_run_its_model_calls_and_its_tools(
     tmp_path: Path, endpoint: StrictEndpoint, found: Collector
 ) -> None:
-    endpoint.script(call_reply(CALL), text_reply("A secret answer"))
+    usage = Usage(100, 40, cached_tokens=60, reasoning_tokens=25)
+    answer = Reply((Say("A secret answer"), Finish(usage=usage)))
+    endpoint.script(call_reply(CALL), answer)
     async with traced(tmp_path, endpoint, found) as server:
         parent = {"traceparent": f"00-{REQUEST_TRACE}-{REQUEST_SPAN}-01"}
         await a_turn(server.client, "t1", parent)
@@ -93,10 +105,14 @@ async def test_a_turn_is_a_tree_of_its_run_its_model_calls_and_its_tools(
     assert said["gen_ai.response.finish_reasons"] == ["stop"]
     tokens = [attributes(span)["gen_ai.usage.output_tokens"] for span in (first, second)]
     assert said["gen_ai.usage.output_tokens"] == sum(tokens) > 0
+    for span in (run, second):
+        assert attributes(span)["gen_ai.usage.cache_read.input_tokens"] == 60
+        assert attributes(span)["gen_ai.usage.reasoning.output_tokens"] == 25
 
     assert attributes(first)["gen_ai.operation.name"] == "chat"
     assert attributes(first)["gen_ai.provider.name"] == "openai"
     assert attributes(first)["gen_ai.request.model"] == "scripted"
+    assert attributes(first)["gen_ai.request.stream"] is True
     assert 0 < attributes(first)["gen_ai.response.time_to_first_chunk"] < 30
     assert attributes(tool)["gen_ai.operation.name"] == "execute_tool"
     assert attributes(tool)["gen_ai.tool.name"] == "calculator"

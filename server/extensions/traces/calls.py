@@ -161,8 +161,11 @@ class CallSpans(BaseCallbackHandler):
             # Not by a token: that is bound to the context, and an end may come in another one.
             context.attach(call.outer)
         if call.first_token_seconds is not None:
-            took = {"gen_ai.response.time_to_first_chunk": call.first_token_seconds}
-            attributes = {**attributes, **took}
+            streamed: Mapping[str, AttributeValue] = {
+                "gen_ai.request.stream": True,
+                "gen_ai.response.time_to_first_chunk": call.first_token_seconds,
+            }
+            attributes = {**attributes, **streamed}
         call.span.set_attributes(attributes)  # at once: each time takes a lock
         if "error.type" in attributes:
             call.span.set_status(trace.StatusCode.ERROR)
@@ -179,6 +182,14 @@ def _of_response(response: LLMResult) -> dict[str, AttributeValue]:
     if usage:
         found["gen_ai.usage.input_tokens"] = usage["input_tokens"]
         found["gen_ai.usage.output_tokens"] = usage["output_tokens"]
+        read, written = usage.get("input_token_details", {}), usage.get("output_token_details", {})
+        for name, count in (
+            ("cache_read.input_tokens", read.get("cache_read")),
+            ("cache_write.input_tokens", read.get("cache_creation")),
+            ("reasoning.output_tokens", written.get("reasoning")),
+        ):
+            if count:
+                found[f"gen_ai.usage.{name}"] = count
     if isinstance(said.get("model_name"), str):
         found["gen_ai.response.model"] = said["model_name"]
     if isinstance(said.get("finish_reason"), str):

@@ -2,9 +2,10 @@
 real tool.
 
 By the API alone, which does nothing until the operator sets up an SDK. Names are those of the GenAI
-semantic conventions (https://github.com/open-telemetry/semantic-conventions-genai); what they lack
-begins with `turnstream.`. Spans have ids, names, numbers and codes; never a word of a message, an
-argument, a result or an error.
+semantic conventions (https://github.com/open-telemetry/semantic-conventions-genai), which have no
+release and the status Development: as they stood in November 2026, beside version 1.44 of the
+general ones. What they lack begins with `turnstream.`. Spans have ids, names, numbers and codes;
+never a word of a message, an argument, a result or an error.
 """
 
 import logging
@@ -15,6 +16,7 @@ from langchain_core.tracers.context import register_configure_hook
 from opentelemetry import context, trace
 from opentelemetry.util.types import AttributeValue
 
+from turnstream import __version__
 from turnstream.server.extensions.base import Watch, WatchedRun
 from turnstream.server.extensions.traces.calls import CallSpans
 from turnstream.server.turns.chunks import Chunk, Done, Error, MessageFinish, RunEnded
@@ -30,7 +32,7 @@ class Traces:
     """Makes spans with the tracer provider that the process has."""
 
     def __init__(self) -> None:
-        self._tracer = trace.get_tracer("turnstream")
+        self._tracer = trace.get_tracer("turnstream", __version__)
         if isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider):
             logger.warning(
                 "traces are switched on, but no OpenTelemetry SDK is set up, so none are sent: "
@@ -84,6 +86,10 @@ def _describe_end(span: trace.Span, run: WatchedRun, chunks: Sequence[Chunk]) ->
                 attributes["gen_ai.response.finish_reasons"] = [reason]
                 attributes["gen_ai.usage.input_tokens"] = usage.input_tokens
                 attributes["gen_ai.usage.output_tokens"] = usage.output_tokens
+                if usage.cached_tokens:
+                    attributes["gen_ai.usage.cache_read.input_tokens"] = usage.cached_tokens
+                if usage.reasoning_tokens:
+                    attributes["gen_ai.usage.reasoning.output_tokens"] = usage.reasoning_tokens
             case RunEnded(reason="limit", limit=str(limit)):
                 attributes["turnstream.run.limit"] = limit
             case Error(code=code):
