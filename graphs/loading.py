@@ -135,12 +135,10 @@ async def open_graphs(
                 attached = attach(graph, checkpointer, fields, store, results, client_context)
                 _check_names(attached, catalogue)
                 _warn_of_input(source.name, attached, client_context)
-                known, drawn = state_keys(attached.graph), ui_keys(attached.graph)
-                shown = dict.fromkeys([*(k for k in client_state if k in known), *drawn])
                 opened[source.name] = replace(
                     attached,
                     description=source.description,
-                    client_state=ClientState((*shown,), max_state_bytes, frozenset(drawn)),
+                    client_state=_client_state(attached, client_state, max_state_bytes),
                     factory=RunFactory(factory, checkpointer, store) if factory else None,
                     folders=source.folders,
                     is_built_in=source.setting == BUILT_IN,
@@ -174,6 +172,14 @@ class _Server:
     given: Mapping[str, Any]
     """By name, to a factory of our own kind."""
     start: FactoryCall
+
+
+def _client_state(graph: AttachedGraph, names: Sequence[str], max_bytes: int) -> ClientState:
+    """Return what clients see of a graph's state: the keys of these names that it has, and those
+    of components that it draws."""
+    known, drawn = state_keys(graph.graph), ui_keys(graph.graph)
+    shown = dict.fromkeys([*(name for name in names if name in known), *drawn])
+    return ClientState((*shown,), max_bytes, frozenset(drawn))
 
 
 def _require_one(found: Collection[Any], refused: Refused | None) -> None:

@@ -57,14 +57,10 @@ from turnstream.tools.catalogue import Catalogue
 
 @dataclass(frozen=True)
 class Plan:
-    """A look at the whole thread, taken once. `new` is what the request adds; None goes on from the
-    last checkpoint. `runs_graph` is False while a question of the turn is still open, and no call
-    is to run: then `new` is only stored.
+    """The meaning of a request for its thread, of which all is read once.
 
-    `new` is what the request adds; None goes on from the last checkpoint.
-
-    `runs_graph` is False while a question of the turn is still open, and no call is to run: then
-    `new` is only stored.
+    `new` is what the request adds; None goes on from the last checkpoint. `runs_graph` is False
+    while a question of the turn is still open, and no call is to run: then `new` is only stored.
     """
 
     user_message_id: str

@@ -136,9 +136,9 @@ class Runs:
         key = ThreadKey(principal.owner, request.thread_id or f"thread_{uuid4().hex[:20]}")
         stopped: list[str] = []
         over: str | None = None
-        begin = partial(self._planned, request, wire_format, rights, by, stopped)
         async with AsyncExitStack() as until_begun:
             while True:
+                begin = partial(self._planned, request, wire_format, rights, by, stopped)
                 result = await self._take(key, idempotency, begin)
                 match result:
                     case LoggedRun():
@@ -156,9 +156,6 @@ class Runs:
                             base = await self._store.run_base(key, run_id)
                             # A run that has begun and ended since is not taken back.
                             request = replace(request, head=base, drops_left=True, based_on=run_id)
-                            begin = partial(
-                                self._planned, request, wire_format, rights, by, stopped
-                            )
                     case Hidden():
                         await self._starts.check_new(key, request, wire_format, rights, by)
                         await self._capacity.take_new_thread(rights)

@@ -221,7 +221,7 @@ async def _store(
     if not filter.is_empty:
         logger.error("rules filter items by metadata, and items have none: change the namespace")
         raise GuardFailed
-    return store, _ruled(value["namespace"])
+    return store, _ruled(value.get("namespace"))
 
 
 def _ruled(labels: Any) -> tuple[str, ...]:
