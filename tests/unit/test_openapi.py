@@ -127,6 +127,10 @@ def test_the_document_is_valid() -> None:
     validate(EVERYTHING)
 
 
+def test_bounds_of_numbers_are_named_as_json_schema_has_them() -> None:
+    assert not re.search(r"'(ge|le|gt|lt)':", repr(EVERYTHING))
+
+
 def test_every_route_is_described_and_nothing_else() -> None:
     assert {(one.method, one.route.path) for one in endpoints(ROUTES)} == set(OPERATIONS)
     for paths in EVERYTHING["paths"].values():

@@ -149,8 +149,8 @@ class QueuedChangeBody(ClosedFields):
     place: (
         Annotated[
             int,
-            fields.WHOLE,
             Field(ge=1),
+            fields.WHOLE,
             fields.Otherwise("invalid_body", "send a whole number from 1 on"),
         ]
         | None

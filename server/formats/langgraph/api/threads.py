@@ -4,7 +4,7 @@ import secrets
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Literal, NotRequired
 
-from pydantic import Field
+from pydantic import Field, WithJsonSchema
 from starlette.responses import JSONResponse, Response
 from typing_extensions import TypedDict
 
@@ -141,7 +141,12 @@ class LangGraphPruneBody(Fields):
         fields.FirstFault(),
     ]
     strategy: (
-        Annotated[Literal["delete", "keep_latest"], fields.Otherwise("invalid_body")] | None
+        Annotated[
+            Literal["delete", "keep_latest"],
+            fields.Otherwise("invalid_body"),
+            WithJsonSchema({"const": "delete"}),
+        ]
+        | None
     ) = None
 
 
