@@ -312,9 +312,10 @@ class Translator:
             by_model = (one.id for one in messages if isinstance(one, AIMessage))
             answers = (one.tool_call_id for one in messages if isinstance(one, ToolMessage))
             times = max(map(len, written.values()), default=0)
+            # A key of a subgraph is its own, though it has the name of one that clients see.
             writes = (
                 view.shown({name: some[n] for name, some in written.items() if n < len(some)})
-                for n in range(times)
+                for n in range(0 if namespace else times)
             )
             told = (*filter(None, by_model),), (*answers,), (*filter(None, writes),)
             yield TaskFinish(*about, *told)

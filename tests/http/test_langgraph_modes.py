@@ -134,3 +134,64 @@ async def test_of_a_graph_of_ones_own_each_node_is_a_task_and_tells_what_clients
         one["name"] for event, one in told if event == "events" and one["event"] == "on_chain_end"
     ]
     assert chains == [*nodes, "LangGraph"]
+
+
+BESIDE = """
+from typing import Any, TypedDict
+
+from langgraph.graph import START, MessagesState, StateGraph
+
+from tests.graphs.zoo.model import ReplyingModel
+
+
+class Planned(MessagesState):
+    plan: str
+
+
+class Own(TypedDict):
+    plan: str
+
+
+def make() -> Any:
+    model = ReplyingModel(replies=lambda prompt, tools: "Hello.")
+
+    async def speak(state: Planned) -> dict[str, Any]:
+        return {"messages": [await model.ainvoke(state["messages"])]}
+
+    def think(state: Own) -> Own:
+        return {"plan": "the subgraph's"}
+
+    chain = StateGraph(Own)
+    for number in range(9):  # The first of them begin while the other node speaks.
+        chain.add_node(f"think{number}", think)
+        chain.add_edge(f"think{number - 1}" if number else START, f"think{number}")
+    subgraph: Any = chain.compile()
+
+    async def consider(state: Planned) -> dict[str, Any]:
+        await subgraph.ainvoke({"plan": ""})
+        return {"plan": "Greet."}
+
+    builder = StateGraph(Planned).add_node(speak).add_node(consider)
+    return builder.add_edge(START, "speak").add_edge(START, "consider").compile()
+"""
+
+
+async def test_a_node_beside_a_subgraph_is_told_whole_and_the_state_of_the_subgraph_is_its_own(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "beside.py"
+    file.write_text(BESIDE)
+    given = settings(tmp_path / "t.db", graph=f"{file}:make", client_state=("plan",))
+    said = {"type": "human", "content": "Hi", "id": "h1"}
+    body = {"assistant_id": "beside", "input": {"messages": [said]}, "stream_mode": ["updates"]}
+    async with serving(given) as client:
+        answer = await client.http.post(
+            f"{PATH}/runs/stream", json={**body, "stream_subgraphs": True}
+        )
+    told = named_frames(answer.content)
+    updates = {node: one for f in told if f.event == "updates" for node, one in f.data.items()}
+    (message,) = updates["speak"]["messages"]
+    assert message["response_metadata"]["finish_reason"] == "stop"
+    assert updates["consider"] == {"plan": "Greet."}
+    below = [frame.data for frame in told if frame.event.startswith("updates|consider:")]
+    assert below == [{f"think{number}": None} for number in range(9)]

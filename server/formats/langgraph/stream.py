@@ -24,7 +24,7 @@
     messages|ns, updates|ns, tools|ns, values|ns, tasks|ns     the same of subagents, if
                `stream_subgraphs` asks for it: ns is `tools:{id of the call}`, or several behind
                each other, joined by `|`; of nodes of other subgraphs `updates|ns` and `tasks|ns`,
-               where ns is as LangGraph writes it
+               where ns is as LangGraph writes it, with the messages alone
 
 A run that another format has begun tells of no nodes: there each model call and each tool is a
 task and an update.
@@ -494,7 +494,7 @@ class LangGraphEncoder:
         return self._said(message, {})
 
     def _task_start(self, chunk: chunks.TaskStart) -> list[str]:
-        ended = self._tasks_ended(at_last=True)
+        ended = self._tasks_ended(chunk.namespace)
         if not chunk.namespace:
             is_news = self._has_news and "values" in self._modes
             ended += [*(self._values() if is_news else ()), *self._checkpoint()]
@@ -513,17 +513,19 @@ class LangGraphEncoder:
         self._ended_tasks.append(chunk)
         return self._tasks_ended()
 
-    def _tasks_ended(self, *, at_last: bool = False) -> list[str]:
-        """The ends of tasks whose messages are whole; `at_last`: no more of them come."""
+    def _tasks_ended(self, over: tuple[str, ...] | None = None) -> list[str]:
+        """The ends of tasks whose messages are whole. `over`: no more messages come of the tasks
+        that have ended in this namespace; nodes beside it may be at work."""
         waiting, self._ended_tasks = self._ended_tasks, []
         events = list[str]()
         for task in waiting:
+            is_over = over is not None and task.namespace[: len(over)] == over
             is_answered = self._answers.keys() >= {*task.call_ids}
-            if at_last or (is_answered and self._finished.issuperset(task.step_ids)):
+            if is_over or (is_answered and self._finished.issuperset(task.step_ids)):
                 events += self._task_result(task)
             else:
                 self._ended_tasks.append(task)
-        if at_last and all(task.namespace for task in self._open_tasks.values()):
+        if over is not None and all(task.namespace for task in self._open_tasks.values()):
             unsaid, self._unsaid = self._unsaid, {}
             for node, message in unsaid.values():
                 events += self._update(node, [message])
@@ -589,7 +591,7 @@ class LangGraphEncoder:
         """The thread as the run leaves it."""
         turns = self._thread.turns()
         asked = snapshot.open_interrupts(turns, self._interrupts)
-        events = self._tasks_ended(at_last=True)
+        events = self._tasks_ended(())
         events += self._event("updates", {"__interrupt__": asked}) if asked else []
         events += self._finish_asked(turns, is_asking=bool(asked))
         if "values" in self._modes:
