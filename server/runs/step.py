@@ -68,6 +68,8 @@ class StreamedStep:
         self.server_keys: Mapping[str, str] = {}
         """What the model's server has sent ahead of the first word (`graphs.server_keys`)."""
         self._open_text: Path | None = None
+        self._has_args = False
+        """True once the ends of its calls' arguments are told."""
 
     @property
     def is_done(self) -> bool:
@@ -97,7 +99,11 @@ class StreamedStep:
             self._open_text = None
 
     def finish_args(self, dispositions: Mapping[str, Disposition]) -> Iterator[Chunk]:
-        """End the arguments of all calls; one that `dispositions` lacks never became whole."""
+        """End the arguments of all calls, unless that is done; one that `dispositions` lacks never
+        became whole."""
+        if self._has_args:
+            return
+        self._has_args = True
         for call in self.parts.calls:
             path = self.paths[call.position]
             if not call.args_text:

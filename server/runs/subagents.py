@@ -13,7 +13,7 @@ from typing import Any
 from uuid import UUID
 
 from langchain_core.callbacks import BaseCallbackHandler
-from langchain_core.messages import AIMessageChunk, BaseMessage
+from langchain_core.messages import AIMessageChunk, BaseMessage, ToolMessage
 
 MARK = "turnstream_tool_call"
 AGENT = "turnstream_agent"
@@ -61,6 +61,8 @@ class CallsAtWork(BaseCallbackHandler):
         """The call of each task that calls tools; empty if there are several."""
         self._graphs: dict[Namespace, CallIds | None] = {}
         """The call of each graph whose models have spoken; None: there is none."""
+        self._answers: dict[CallIds, ToolMessage] = {}
+        """The answers to calls inside of others that are at work, until a node has written them."""
 
     def on_tool_start(
         self,
@@ -85,8 +87,22 @@ class CallsAtWork(BaseCallbackHandler):
             self._tasks[task] = call.ids if is_only else ()
 
     def on_tool_end(self, output: Any, *, run_id: UUID, **kwargs: Any) -> None:
-        del output, kwargs
+        del kwargs
+        call = self._running.get(run_id)
+        if call and call.outer and isinstance(output, ToolMessage):
+            self._answers[call.ids] = output
         self._end(run_id)
+
+    def wrote_answer(self, call: CallIds, tool_call_id: str) -> None:
+        """A node under a call has written the answer to another one."""
+        self._answers.pop((*call, tool_call_id), None)
+
+    def take_answers(self, tool_call_id: str) -> Mapping[CallIds, ToolMessage]:
+        """Return the answers that tools gave inside of a call of the answer that has its end."""
+        found = {ids: answer for ids, answer in self._answers.items() if ids[0] == tool_call_id}
+        for ids in found:
+            del self._answers[ids]
+        return found
 
     def on_tool_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
         del error, kwargs

@@ -178,6 +178,7 @@ class Substeps:
         if isinstance(message, AIMessageChunk):
             if message.chunk_position == "last":
                 self._spoken.add(step.step_id)
+                yield from self._tell(id, under.steps.end_words(step))
         else:
             yield from self._complete(id, under, step, message)
 
@@ -272,9 +273,15 @@ class Substeps:
             step.interrupt_ids += new
             yield from self._tell(id, [step.finish()])
 
-    def end(self, call_id: str) -> Iterator[Chunk]:
-        """The call has its answer: end what runs under it."""
+    def end(self, call_id: str, answers: Mapping[CallIds, ToolMessage]) -> Iterator[Chunk]:
+        """The call has its answer: end what runs under it. `answers` are those that tools have
+        given inside of it: no node need have written them."""
         self.record.answer(call_id)
+        for call, answer in sorted(answers.items(), key=lambda item: -len(item[0])):
+            id, under = self._find(call[:-1])
+            if under:
+                given = answer.model_copy(update={"tool_call_id": call[-1]})
+                yield from self._answered(id, under, given)
         yield from self._end(call_id)
         yield from self._cut_finished()
 

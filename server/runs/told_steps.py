@@ -202,6 +202,13 @@ class ToldSteps:
         result = Result(step.step_id, path, view, end, message.id or "", ms)
         return [result, PartFinish(step.step_id, path)]
 
+    def end_words(self, step: StreamedStep) -> Iterator[Chunk]:
+        """The model is through, whatever its agent makes of the message: its calls begin."""
+        yield from step.close_text()
+        whole = (call for call in step.parts.calls if call.args is not None)
+        expected = self._classifier.expected
+        yield from step.finish_args({call.id: expected(call.given_name) for call in whole})
+
     def cut_off(self, step: StreamedStep) -> Iterator[Chunk]:
         """Return the chunks that end the words of a message that never became whole."""
         if step.message is None:

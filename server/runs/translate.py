@@ -356,6 +356,8 @@ class Translator:
     ) -> Iterator[Chunk]:
         for message in messages:
             if self.substeps and isinstance(message, AIMessage | ToolMessage | RemoveMessage):
+                if self._calls and isinstance(message, ToolMessage):
+                    self._calls.wrote_answer(call, message.tool_call_id)
                 yield from self.substeps.stored(call, message, namespace)
 
     def _is_open(self, call_id: str) -> bool:
@@ -363,7 +365,9 @@ class Translator:
 
     def _answered(self, message: ToolMessage) -> Sequence[Chunk]:
         if self.substeps and self._is_open(message.tool_call_id):
-            return [*self.substeps.end(message.tool_call_id), *self._told_answer(message)]
+            id = message.tool_call_id
+            answers = self._calls.take_answers(id) if self._calls else {}
+            return [*self.substeps.end(id, answers), *self._told_answer(message)]
         return self._told_answer(message)
 
     def _told_answer(self, message: ToolMessage) -> Sequence[Chunk]:

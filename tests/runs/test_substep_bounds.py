@@ -102,7 +102,7 @@ async def kept(substeps: Substeps, rows: Rows | None = None) -> Rows:
 
 async def test_steps_that_are_cut_as_the_call_ends_are_ended_once() -> None:
     substeps = begun(1500)
-    chunks = [*said(substeps, 500, 500, 1000), *substeps.end(ROOT)]
+    chunks = [*said(substeps, 500, 500, 1000), *substeps.end(ROOT, {})]
     assert not reader_of(chunks).under[ROOT].steps
     assert {*Counter(one.step_id for one in kinds(chunks, StepFinish)).values()} == {1}
     assert [one.reason for one in kinds(chunks, StepFinish)] == ["stop"] * 3
@@ -167,7 +167,7 @@ async def test_only_what_ran_under_answered_calls_is_written_before_their_result
     substeps, rows = begun(10_000), Rows()
     said(substeps, 10)
     said(substeps, 10, under=OTHER)
-    [*substeps.end(ROOT)]
+    [*substeps.end(ROOT, {})]
     assert substeps.record.has_answered
     await substeps.record.write(rows, KEY, "r1", of_answered=True)
     assert {row.call_id for row in rows.rows.values()} == {ROOT}

@@ -20,7 +20,15 @@ from tests.graphs.zoo import ZOO
 from tests.graphs.zoo.animal import Animal
 from tests.graphs.zoo.model import Gate, Replies, ReplyingModel
 from tests.graphs.zoo.served import Home, served
-from tests.graphs.zoo.subagents import ANIMALS, HeldTool, edit, look_up, research, researcher
+from tests.graphs.zoo.subagents import (
+    ANIMALS,
+    HeldTool,
+    edit,
+    look_up,
+    research,
+    researcher,
+    subgraph_as_tool,
+)
 from tests.support import chunk_grammar
 from tests.support.backend import backend, chunks_of, key_of, message
 from tests.support.served_run import AG_UI, STATE, VARIANTS, ended, serve_run
@@ -132,6 +140,15 @@ async def test_two_subagents_at_once_stay_under_their_calls(tmp_path: Path) -> N
                 ]
                 assert {step.agent for step in call.substeps} == {"researcher"}
                 assert all(step.namespace[0].startswith("tools:") for step in call.substeps)
+
+
+async def test_a_subgraph_that_calls_its_tools_by_hand_has_their_results(tmp_path: Path) -> None:
+    (animal,) = (animal for animal in ANIMALS if animal.graph is subgraph_as_tool)
+    async with served(tmp_path / "t.db", animal) as home:
+        (run,) = await home.turn()
+        for call, topic in zip(calls_of(run.kept), ("moss", "fern"), strict=True):
+            facts = f"I found facts of {topic}."
+            assert words(call) == ["Looking.", "[look_up]", "result", facts]
 
 
 async def test_a_subagent_of_a_subagent_stands_under_its_call(tmp_path: Path) -> None:
