@@ -96,6 +96,29 @@ def brings_message(request: TurnRequest) -> bool:
     return branch == Branch("regenerate", message.id)
 
 
+def _as_queued(request: TurnRequest) -> TurnRequest:
+    """The request as it is carried out at its turn.
+
+    It was checked when it was queued: the runs ahead of it are no surprise. A branch is one at a
+    message that is new, and a posted state is older than what the runs ahead leave. For questions
+    it waits by itself.
+    """
+    message = request.message
+    if message and message.id is None:
+        message = replace(message, id=f"msg_{uuid4().hex[:16]}")
+    if request.on_interrupt == "queue":
+        request = replace(request, on_interrupt="discard")
+    return replace(
+        request,
+        message=message,
+        branch=None,
+        based_on=None,
+        posted_state=None,
+        on_busy="queue",
+        after_seconds=None,
+    )
+
+
 def poster(queued: QueuedRequest) -> Principal:
     """The caller as they are stored: without tokens and headers, which never are."""
     if queued.key.owner == LOCAL_OWNER:
@@ -171,27 +194,12 @@ class RunQueue:
         """Queue a request, and then withdraw those of the runs `replaced`. None: the thread is
         gone, or the idempotency key names a request by now. Raises QueueFull,
         StorageUnavailable."""
-        message = request.message
-        if message and message.id is None:
-            message = replace(message, id=f"msg_{uuid4().hex[:16]}")
         now = time.time()
         queued = QueuedRequest(
             key=key,
             run_id=new_run_id(),
             wire_format=wire_format,
-            # It was checked when it was queued: the runs ahead of it are no surprise.
-            # A branch is one at a message that is new. A posted state is older than what the runs
-            # ahead leave. It waits for questions by itself.
-            request=replace(
-                request,
-                message=message,
-                branch=None,
-                based_on=None,
-                posted_state=None,
-                on_interrupt="discard" if request.on_interrupt == "queue" else request.on_interrupt,
-                on_busy="queue",
-                after_seconds=None,
-            ),
+            request=_as_queued(request),
             queued_at=now,
             due_at=None if request.after_seconds is None else now + request.after_seconds,
             roles=principal.roles,

@@ -198,13 +198,8 @@ async def history_json(
             has_begun = asked.place in ids
             first = ids.index(asked.place or "") + (asked.since is None) if has_begun else len(new)
             new = new[first:]
-        texts = await written(thread.messages if new else ())
-        light = await beside_loop(len(texts), partial(_light, thread.messages, texts))
-        calls = await called(thread) if called and new else snapshot.NO_CALLS
-        for id, count in asked.wanted(thread, new)[: asked.limit - len(pieces)]:
-            shown = texts if count == len(texts) else light[:count]
-            state = snapshot.state(thread, count, created_at, calls)
-            piece = _with_values(thread, shown, state, asked.select)
+        wanted = asked.wanted(thread, new)[: asked.limit - len(pieces)]
+        async for id, piece in _pieces(thread, wanted, created_at, called, asked.select):
             size += len(piece)
             if pieces and size > MAX_HISTORY_BYTES:
                 break
@@ -215,6 +210,25 @@ async def history_json(
         raise snapshot.unknown_checkpoint(asked.place or "")
     ids = _ancestors_last(pieces, paths) if asked.place is None else [*pieces]
     return b"[" + b",".join(pieces[id] for id in ids) + b"]"
+
+
+async def _pieces(
+    thread: SavedThread,
+    states: Sequence[tuple[str, int]],
+    created_at: str,
+    called: CalledIn | None,
+    select: Sequence[str] | None,
+) -> AsyncIterator[tuple[str, bytes]]:
+    """Write states of a thread, which are given by their ids and their numbers of messages."""
+    if not states:
+        return
+    texts = await written(thread.messages)
+    light = await beside_loop(len(texts), partial(_light, thread.messages, texts))
+    calls = await called(thread) if called else snapshot.NO_CALLS
+    for id, count in states:
+        shown = texts if count == len(texts) else light[:count]
+        state = snapshot.state(thread, count, created_at, calls)
+        yield id, _with_values(thread, shown, state, select)
 
 
 def _light(messages: Sequence[Any], texts: Sequence[bytes]) -> Sequence[bytes]:
