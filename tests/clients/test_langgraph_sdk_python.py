@@ -137,7 +137,9 @@ async def test_a_run_is_started_joined_and_cancelled(tmp_path: Path) -> None:
         with pytest.raises(ConflictError) as refused:
             await client.runs.create(thread_id, "chat", **mine)
         assert refused.value.code == "run_in_progress"
-        joined = client.runs.join_stream(thread_id, run_id, last_event_id="-1")
+        # Without it a run that this client has begun is told in values.
+        mode: Any = {"stream_mode": "messages-tuple"}
+        joined = client.runs.join_stream(thread_id, run_id, last_event_id="-1", **mode)
         async for part in joined:
             if part.event == "messages":
                 await client.runs.cancel(thread_id, run_id, wait=True)
