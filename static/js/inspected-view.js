@@ -47,8 +47,7 @@ const section = (title, content, open = false) => html`
 `;
 
 /** @param {string} words */
-const text = (words) =>
-  html`<pre tabindex="0" role="group" aria-label=${t("Text")}>${words}</pre>`;
+const text = (words) => html`<pre tabindex="0" role="group" aria-label=${t("Text")}>${words}</pre>`;
 
 /** @param {unknown} value */
 const json = (value) => html`
