@@ -100,8 +100,8 @@ def _as_queued(request: TurnRequest) -> TurnRequest:
     """The request as it is carried out at its turn.
 
     It was checked when it was queued: the runs ahead of it are no surprise. A branch is one at a
-    message that is new, and a posted state is older than what the runs ahead leave. For questions
-    it waits by itself.
+    message that is new, and a posted state is older than what the runs ahead leave. Its thread is
+    there. For questions it waits by itself.
     """
     message = request.message
     if message and message.id is None:
@@ -114,6 +114,7 @@ def _as_queued(request: TurnRequest) -> TurnRequest:
         branch=None,
         based_on=None,
         posted_state=None,
+        thread_metadata=None,
         on_busy="queue",
         after_seconds=None,
     )

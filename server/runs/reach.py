@@ -70,14 +70,14 @@ class ThreadReach:
     async def create(
         self, principal: Principal, thread_id: str | None, metadata: Metadata, if_exists: str
     ) -> Metadata:
-        """Return the metadata of a new thread, as the rules have changed it; one that is there
-        must match. Raises UnknownThread."""
+        """Return the metadata of a new thread, as the rules have changed it; one that is there, or
+        was deleted and can be brought back, must match. Raises UnknownThread."""
         if not self.is_limited:
             return metadata
         value = {"thread_id": thread_id, "metadata": {**metadata}, "if_exists": if_exists}
         filter = await self._hooks.filter(principal, "threads", "create", value)
         key = ThreadKey(principal.owner, thread_id or "")
-        if thread_id is not None and await self._store.get(key):
+        if thread_id is not None and (await self._store.get(key) or await self._kept(key)):
             await self._match(key, filter)
         return _metadata(value)
 
@@ -108,12 +108,22 @@ class ThreadReach:
         filter = await self._hooks.filter(principal, "threads", "create_run", value)
         metadata = _metadata(value)
         if metadata != given:
-            request = replace(request, record=RunRecord(assistant, metadata))
+            record = request.record or RunRecord(assistant)
+            request = replace(request, record=replace(record, metadata=metadata))
         if thread is None and not request.needs_thread:
+            if key.thread_id and await self._kept(key):  # Deleted, and can be brought back.
+                await self._match(key, filter)
             made = await self.create(principal, request.thread_id, metadata, "raise")
             return replace(request, thread_metadata=made)
         await self._match(key, filter)
         return request
+
+    async def start_on_known(self, principal: Principal, request: TurnRequest) -> TurnRequest:
+        """Check a run that was to begin a thread which is there by now: another request has begun
+        it while the rules were asked. Raises what `start` does."""
+        if request.thread_metadata is None:
+            return request
+        return await self.start(principal, replace(request, thread_metadata=None))
 
     async def search(
         self, principal: Principal, metadata: Metadata | None = None
@@ -164,9 +174,12 @@ class ThreadReach:
     async def matches(self, key: ThreadKey, filter: MetadataFilter) -> bool:
         if filter.is_empty:
             return True
-        kept = await self._store.metadata(key.owner, [key.thread_id])
         entry = await self._store.get(key)
-        return filter.matches(self._shown(kept.get(key.thread_id, {}), entry))
+        return filter.matches(self._shown(await self._kept(key), entry))
+
+    async def _kept(self, key: ThreadKey) -> Metadata:
+        kept = await self._store.metadata(key.owner, [key.thread_id])
+        return kept.get(key.thread_id, {})
 
     async def _match(self, key: ThreadKey, filter: MetadataFilter) -> None:
         if not await self.matches(key, filter):

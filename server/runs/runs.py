@@ -43,6 +43,7 @@ from turnstream.server.storage.interfaces import (
     ThreadStore,
 )
 from turnstream.server.storage.run_logs import RunLogs
+from turnstream.server.storage.thread_metadata import Metadata
 from turnstream.server.storage.workers import Workers
 from turnstream.server.turns.header import LOCAL_OWNER, ThreadKey
 from turnstream.server.turns.requests import (
@@ -144,6 +145,9 @@ class Runs:
                     case LoggedRun():
                         return result
                     case Repeated(run_id=run_id):
+                        if request.thread_id is None:
+                            earlier = ThreadKey(key.owner, result.thread_id)
+                            await self.reach.check(principal, earlier, "read")
                         if repeated := await self._repeated(key.owner, result, over):
                             return repeated
                         over = run_id
@@ -188,6 +192,7 @@ class Runs:
             return await start()
         entry = await self._store.get(key)
         self._starts.check_queued(request, entry, self._hooks.rights(principal))
+        request = await self.reach.start_on_known(principal, request)
         queued = await self.queue.add(principal, key, request, wire_format, idempotency)
         # Otherwise the thread is gone, or the key names a request: one that waits, or a run.
         return queued or await self.queue.repeated(key.owner, idempotency) or await start()
@@ -216,10 +221,11 @@ class Runs:
             raise UnknownThread(key)
         replaces = request.on_busy in ("stop", "rollback")
         replaced = await self.queue.to_replace(key) if replaces else ()
-        if entry is None:
-            await self.create(principal, key.thread_id, request.graph)
-            if request.thread_metadata:
-                await self._store.merge_metadata(key, request.thread_metadata)
+        is_new = entry is None and await self.create(
+            principal, key.thread_id, request.graph, request.thread_metadata
+        )
+        if not is_new:
+            request = await self.reach.start_on_known(principal, request)
         live = await self._store.holder(key)
         if replaces and live and request.on_busy == "rollback":
             await self.roll_back(principal, key, live, wire_format)
@@ -265,6 +271,8 @@ class Runs:
     ) -> Run:
         """Plan a request on its thread, which is claimed, and set its run going."""
         await self._capacity.check_live(self._claims, rights, self.others)
+        if claim.thread is not None:
+            request = await self.reach.start_on_known(rights.principal, request)
         start = await self._starts.make(claim, request, wire_format, rights, by, stopped)
         start = await self._hooks.admit(start)
         return await self._begin(start, claim, request, by)
@@ -357,16 +365,20 @@ class Runs:
         await self._store.holder(ThreadKey(LOCAL_OWNER, ""))
 
     async def create(
-        self, principal: Principal, thread_id: str, graph: str | None = None
-    ) -> ThreadEntry:
-        """Make a thread without a run, for a graph; one that is there stays. Raises ShuttingDown,
+        self,
+        principal: Principal,
+        thread_id: str,
+        graph: str | None = None,
+        metadata: Metadata | None = None,
+    ) -> ThreadEntry | None:
+        """Make a thread without a run, for a graph. None: there is one. Raises ShuttingDown,
         TooManyRuns, Forbidden, LimitExceeded."""
         self._shutdown.check()
         await self._capacity.take_new_thread(self._hooks.rights(principal))
         key = ThreadKey(principal.owner, thread_id)
-        while (entry := await self._store.create(key, graph)) is None:
+        while (created := await self._store.create(key, graph, metadata)) is None:
             await self.deletions.delete(key, at_once=True)
-        return entry
+        return created.entry if created.is_new else None
 
     async def copy(
         self, principal: Principal, source: ThreadKey, thread_id: str

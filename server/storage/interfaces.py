@@ -65,6 +65,13 @@ class Page:
 
 
 @dataclass(frozen=True, slots=True)
+class Created:
+    entry: ThreadEntry
+    is_new: bool
+    """False: the thread was there already."""
+
+
+@dataclass(frozen=True, slots=True)
 class LostRun:
     """A run that was live, or a deletion that was under way, when its process died."""
 
@@ -279,9 +286,11 @@ class ThreadStore(
         move. Raises ValueError for an unknown cursor.
         """
 
-    async def create(self, key: ThreadKey, graph: str | None = None) -> ThreadEntry | None:
-        """Add a thread without a run, whose `run_id` is empty, made for this graph; one that is
-        there stays as it is. None: the id is that of a hidden one."""
+    async def create(
+        self, key: ThreadKey, graph: str | None = None, metadata: Metadata | None = None
+    ) -> Created | None:
+        """Add a thread without a run, whose `run_id` is empty, made for this graph, with metadata;
+        one that is there stays as it is. None: the id is that of a hidden one."""
 
     async def copy(self, source: ThreadKey, new: ThreadKey) -> ThreadEntry | None:
         """Copy a thread that is not live, with its checkpoints, under an id that nobody has. A live

@@ -30,6 +30,7 @@ from turnstream.server.storage.extension_tables import ExtensionTables
 from turnstream.server.storage.interfaces import (
     ApprovalPage,
     ClaimResult,
+    Created,
     Granted,
     IdleThread,
     LostRun,
@@ -261,8 +262,16 @@ class SqlStore(ABC):
     ) -> Sequence[IdleThread]:
         return await self.read(idle_threads.page, since, now, limit, after)
 
-    async def create(self, key: ThreadKey, graph: str | None = None) -> ThreadEntry | None:
-        return await self.write(thread_list.create, key, graph)
+    async def create(
+        self, key: ThreadKey, graph: str | None = None, metadata: Metadata | None = None
+    ) -> Created | None:
+        def create(connection: Connection) -> Created | None:
+            created = thread_list.create(connection, key, graph)
+            if created and created.is_new and metadata:
+                metadata_rows.merge(connection, key, metadata)
+            return created
+
+        return await self.write(create)
 
     async def copy(self, source: ThreadKey, new: ThreadKey) -> ThreadEntry | None:
         return await self.write(thread_copies.copy, source, new)

@@ -27,6 +27,7 @@ from sqlalchemy import (
 from turnstream.server.storage.engine_statements import statements_of
 from turnstream.server.storage.interfaces import (
     MAX_PINNED,
+    Created,
     LostRun,
     ThreadEntry,
     ThreadRunState,
@@ -77,20 +78,21 @@ _END = _OF_MINE.where(threads.c.run_id == bindparam("of_run"))
 _MOVE = insert(activities)
 
 
-def create(connection: Connection, key: ThreadKey, graph: str | None) -> ThreadEntry | None:
+def create(connection: Connection, key: ThreadKey, graph: str | None) -> Created | None:
     """Add a thread without a run, made for a graph, to the top; one that is there stays as it is.
     None: the id is that of a hidden one."""
     statements_of(connection).await_turn(connection, key.owner)
     entry, is_hidden = find(connection, key)
     if is_hidden:
         return None
-    if entry is None:
-        now = _now()
-        entry = ThreadEntry(key.thread_id, "", now, now, NO_RUN, "finished", graph)
-        row = {column.name: getattr(entry, column.name) for column in ENTRY}
-        connection.execute(_ADD, {"owner": key.owner, **row})
-        _move_to_top(connection, key)
-    return entry
+    if entry is not None:
+        return Created(entry, is_new=False)
+    now = _now()
+    entry = ThreadEntry(key.thread_id, "", now, now, NO_RUN, "finished", graph)
+    row = {column.name: getattr(entry, column.name) for column in ENTRY}
+    connection.execute(_ADD, {"owner": key.owner, **row})
+    _move_to_top(connection, key)
+    return Created(entry, is_new=True)
 
 
 def add_copy(

@@ -1,5 +1,6 @@
 """Rules of an extension on the threads that a caller reaches, beside their ownership."""
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,10 @@ from turnstream.server.callers.principal import Principal
 from turnstream.server.callers.reach import EVERYTHING, MetadataFilter, Resource
 from turnstream.server.extensions.base import EXTENSION_API, Extension, Refusal
 from turnstream.server.runs.hooks import GuardFailed
+from turnstream.server.runs.reader import LoggedRun
 from turnstream.server.runs.thread_version import UnknownThread
 from turnstream.server.turns.header import ThreadKey
+from turnstream.server.turns.requests import IdempotencyKey, RunRecord
 
 ANN = Principal("ann", ("user",), "Ann", "key")
 KEY = ThreadKey("ann", THREAD)
@@ -38,6 +41,11 @@ class Ruling(Extension):
             value["metadata"] = self.given
             return EVERYTHING
         return MetadataFilter({"team": self.sees})
+
+
+class Undoing(Extension):
+    name, api = "undoing", EXTENSION_API
+    restorable_seconds = 60.0
 
 
 def saying(*answers: str) -> ScriptedModel:
@@ -113,3 +121,71 @@ async def test_a_rule_that_fails_refuses_and_one_that_refuses_says_why(tmp_path:
         rules.error = Refusal("no_team", "Join a team.")
         with pytest.raises(Refusal, match=r"Join a team\."):
             await inside.runs.reach.check(ANN, KEY, "read")
+
+
+async def test_a_thread_that_another_request_begins_meanwhile_is_asked_for_again(
+    tmp_path: Path,
+) -> None:
+    rules, asks = Ruling(), Ruling.filter
+
+    async def meanwhile(*given: Any) -> MetadataFilter:
+        """Another team makes the thread while the rules are asked."""
+        if given[2] == "create":
+            await inside.store.create(KEY, metadata={"team": "red"})
+        return await asks(rules, *given)
+
+    rules.filter = meanwhile  # type: ignore[method-assign]
+    async with backend(tmp_path / "t.db", saying(), extensions=[rules]) as inside:
+        for busy in ("reject", "queue"):
+            begins = message("Hi", thread_id=THREAD, on_busy=busy)
+            with pytest.raises(UnknownThread):
+                await inside.runs.start_or_queue(ANN, begins, "native")
+            await inside.runs.delete(KEY, at_once=True)
+        later = message("Hi", thread_id=THREAD, on_busy="queue", after_seconds=60)
+        with pytest.raises(UnknownThread):
+            await inside.runs.start_or_queue(ANN, later, "native")
+        assert await inside.store.metadata("ann", [THREAD]) == {THREAD: {"team": "red"}}
+
+
+async def test_a_request_that_waits_sets_no_metadata_anew_when_it_begins(tmp_path: Path) -> None:
+    async with backend(tmp_path / "t.db", saying("A"), extensions=[Ruling()]) as inside:
+        later = message("Hi", thread_id=THREAD, on_busy="queue", after_seconds=60)
+        await inside.runs.start_or_queue(ANN, later, "native")
+        assert await inside.store.metadata("ann", [THREAD]) == {THREAD: {"team": "blue"}}
+        [queued] = await inside.store.queue(KEY)
+        assert queued.request.thread_metadata is None
+
+
+async def test_rules_leave_what_the_stream_of_a_run_tells(tmp_path: Path) -> None:
+    class Noting(Ruling):
+        async def filter(self, *given: Any) -> MetadataFilter:
+            given[-1]["metadata"]["by"] = "ann"
+            return EVERYTHING
+
+    async with backend(tmp_path / "t.db", saying(), extensions=[Noting()]) as inside:
+        asked = message("Hi", thread_id=THREAD, record=RunRecord("chat", {}, ("updates",)))
+        started = await inside.runs.reach.start(ANN, asked)
+        assert started.record == RunRecord("chat", {"by": "ann"}, ("updates",))
+
+
+async def test_a_deleted_thread_that_does_not_match_is_not_replaced(tmp_path: Path) -> None:
+    async with backend(tmp_path / "t.db", saying(), extensions=[Ruling(), Undoing(None)]) as inside:
+        await inside.store.create(KEY, metadata={"team": "red"})
+        await inside.runs.delete(KEY, at_once=False)
+        with pytest.raises(UnknownThread):
+            await inside.runs.start_or_queue(ANN, message("Hi", thread_id=THREAD), "native")
+        assert await inside.runs.deletions.restore(KEY)
+
+
+async def test_an_idempotency_key_leads_to_no_thread_that_does_not_match(tmp_path: Path) -> None:
+    rules, key = Ruling(), IdempotencyKey("k1", "digest")
+    async with backend(tmp_path / "t.db", saying("A"), extensions=[rules]) as inside:
+        start = partial(inside.runs.start_or_queue, ANN, message("Hi"), "native", key)
+        run = await start()
+        again = await start()
+        assert isinstance(run, LoggedRun)
+        assert isinstance(again, LoggedRun)
+        assert again.header.run_id == run.header.run_id
+        rules.sees = "red"
+        with pytest.raises(UnknownThread):
+            await start()

@@ -172,7 +172,8 @@ class RefusalContract:
         assert await store.claim(THREAD, "r3", KEY) == Granted(await store.get(THREAD))
 
     async def test_a_thread_without_a_run_has_no_title_again(self, store: ThreadStore) -> None:
-        before = await store.create(THREAD)
+        await store.create(THREAD)
+        before = await store.get(THREAD)
         await store.claim(THREAD, "r1")
         await store.begin_run(THREAD, "r1", "Hello")
         await store.refuse_run(THREAD, "r1", before)

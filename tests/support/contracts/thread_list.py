@@ -21,6 +21,7 @@ from tests.support.contracts.threads import (
     run_through,
 )
 from turnstream.server.storage.interfaces import (
+    Created,
     Granted,
     LeaseLost,
     LostRun,
@@ -70,8 +71,10 @@ class ThreadListContract:
     async def test_a_thread_that_is_made_has_no_run_and_its_first_one_gives_the_title(
         self, store: ThreadStore
     ) -> None:
-        made = await store.create(THREAD, "planner")
-        assert made
+        created = await store.create(THREAD, "planner", {"team": "blue"})
+        assert created
+        assert created.is_new
+        made = created.entry
         expected = ("", "", "finished", "planner")
         assert (made.title, made.run_id, made.run_state, made.graph) == expected
         assert await store.get(THREAD) == made
@@ -79,7 +82,11 @@ class ThreadListContract:
         begun = await begin(store, THREAD, "r1", "What is 17 * 23?")
         assert (begun.title, begun.created_at) == ("What is 17 * 23?", made.created_at)
         await store.end_run(THREAD, "r1", "finished")
-        assert await store.create(THREAD) == await store.get(THREAD)
+        ended = await store.get(THREAD)
+        assert ended
+        again = await store.create(THREAD, metadata={"team": "red"})
+        assert again == Created(ended, is_new=False)
+        assert await store.metadata("ann", ["t1"]) == {"t1": {"team": "blue"}}
         assert (await begin(store, THREAD, "r2", "Another")).title == begun.title
 
     async def test_threads_of_an_owner_that_begin_alike_get_titles_of_their_own(

@@ -207,18 +207,21 @@ async def create_thread(request: ApiRequest) -> Response:
     given: Metadata = asked.metadata or {}
     named = read(GraphMetadata, given, None, "metadata").graph_id
     graph = None if named is None else graph_named(request, named)
-    entry = await request.state["store"].get(ThreadKey(owner(request), id))
     check_size(given)
     raises = "do_nothing" if asked.if_exists == "do_nothing" else "raise"
-    try:
-        given = await request.state["runs"].reach.create(principal(request), id, given, raises)
-    except UnknownThread:
-        raise _exists(id) from None
-    if entry is None:
-        entry = await request.state["runs"].create(principal(request), id, graph)
-        kept = await _merge(request, id, given) if given else {}
-        made = {**_thread(request, entry, kept), "interrupts": {}, "values": None}
-        return JSONResponse(made, headers=headers)
+    runs = request.state["runs"]
+    while True:
+        entry = await request.state["store"].get(ThreadKey(owner(request), id))
+        try:
+            kept = _own(await runs.reach.create(principal(request), id, given, raises))
+        except UnknownThread:
+            raise _exists(id) from None
+        if entry is not None:
+            break
+        # None: another request has made it meanwhile.
+        if (entry := await runs.create(principal(request), id, graph, kept)) is not None:
+            made = {**_thread(request, entry, kept), "interrupts": {}, "values": None}
+            return JSONResponse(made, headers=headers)
     if asked.if_exists != "do_nothing":
         raise _exists(id)
     kept = await _kept(request, id)
@@ -264,13 +267,17 @@ async def _kept(request: ApiRequest, thread_id: str) -> Metadata:
     return kept.get(thread_id, {})
 
 
+def _own(metadata: Metadata) -> Metadata:
+    """Return metadata without the thread's graph, which its last run says."""
+    return {name: value for name, value in metadata.items() if name not in _GRAPH_KEYS}
+
+
 async def _merge(request: ApiRequest, thread_id: str, changes: Metadata) -> Metadata:
     """Keep metadata, but for the thread's graph: that is what its last run says. Raises Problem,
     InvalidRequest."""
     key = ThreadKey(owner(request), thread_id)
-    own = {name: value for name, value in changes.items() if name not in _GRAPH_KEYS}
     try:
-        kept = await request.state["store"].merge_metadata(key, own)
+        kept = await request.state["store"].merge_metadata(key, _own(changes))
     except MetadataTooLarge:
         raise _too_large() from None
     if kept is None:
