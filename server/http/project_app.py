@@ -27,7 +27,7 @@ from turnstream.server.http.problem_handlers import HANDLERS
 from turnstream.server.runs.graph_user import GraphUser
 
 _SERVER = "turnstream"
-"""The key of what the scope of a request had before the project's application saw it."""
+"""The key of a request's scope as it was before the project's application saw it."""
 _HARMLESS: Sequence[Any] = (CORSMiddleware, GZipMiddleware, TrustedHostMiddleware)
 """Middleware that protects no address from a caller who is not recognised."""
 
@@ -87,15 +87,18 @@ class ProjectRoutes:
         if scope["type"] != "http":
             await self._ours(scope, receive, send)
             return
-        kept = {"app": scope["app"], "state": scope["state"]}
-        theirs = {**scope, "state": {**self._project.state}, _SERVER: kept}
+        theirs = {**scope, "state": {**self._project.state}, _SERVER: scope}
         await self._project.app(theirs, receive, send)
 
     async def _route(self, scope: Scope, receive: Receive, send: Send) -> None:
         if any(route.matches(scope)[0] is not Match.NONE for route in self._routes):
             await self._theirs(scope, receive, send)
-        else:
-            await self._ours({**scope, **scope[_SERVER]}, receive, send)
+            return
+        # Middleware around reads in this very scope what the server finds: route, caller, problem.
+        ours: Scope = scope[_SERVER]
+        ours.update({**scope, **_of_server(scope)})
+        del ours[_SERVER]
+        await self._ours(ours, receive, send)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +108,11 @@ class _Recognised:
     app: ASGIApp
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        principal = await principal_of(Request({**scope, **scope[_SERVER]}))
+        principal = await principal_of(Request({**scope, **_of_server(scope)}))
         user = GraphUser.of(principal)
         await self.app({**scope, PRINCIPAL: principal, "user": user}, receive, send)
+
+
+def _of_server(scope: Scope) -> dict[str, Any]:
+    """Return what the project's application has of its own in a scope, as the server has it."""
+    return {name: scope[_SERVER][name] for name in ("app", "state")}

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.http.test_project_file import project
 from tests.support.endpoint import Pause, Reply, Say, StrictEndpoint, text_reply
 from tests.support.foreign_lock import foreign_lock
 from tests.support.serving import endpoint_settings, serving, settings
@@ -133,6 +134,16 @@ async def test_a_client_that_leaves_a_stream_is_seen_to_break_off(
         await client.http.post("/chat/t1/stop")
     assert lines(log)[0]["broken_off"] is True
     assert "broken_off" not in lines(log)[1]
+
+
+async def test_a_line_is_whole_beside_the_application_of_a_project(
+    tmp_path: Path, log: pytest.LogCaptureFixture
+) -> None:
+    graph = project(tmp_path / "p", http={"app": "./file_app.py:app"})
+    async with serving(settings(tmp_path / "t.db", graph=graph, access_log="requests")) as client:
+        await client.http.get("/threads/none")
+    [line] = lines(log)
+    assert (line["route"], line["code"]) == ("/threads/{thread_id}", "thread_not_found")
 
 
 async def test_health_checks_that_succeed_are_not_logged(
