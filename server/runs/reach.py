@@ -55,7 +55,7 @@ class ThreadReach:
         value = {"thread_id": key.thread_id, "metadata": given, **asked}
         filter = await self._hooks.filter(principal, "threads", action, value)
         await self._match(key, filter)
-        return _metadata(value)
+        return ruled_metadata(value)
 
     async def has(
         self, principal: Principal, key: ThreadKey, action: ThreadAction, /, **asked: Any
@@ -79,7 +79,7 @@ class ThreadReach:
         key = ThreadKey(principal.owner, thread_id or "")
         if thread_id is not None and (await self._store.get(key) or await self._kept(key)):
             await self._match(key, filter)
-        return _metadata(value)
+        return ruled_metadata(value)
 
     async def start(
         self, principal: Principal, request: TurnRequest, key: ThreadKey | None = None
@@ -106,7 +106,7 @@ class ThreadReach:
             "kwargs": {},
         }
         filter = await self._hooks.filter(principal, "threads", "create_run", value)
-        metadata = _metadata(value)
+        metadata = ruled_metadata(value)
         if metadata != given:
             record = request.record or RunRecord(assistant)
             request = replace(request, record=replace(record, metadata=metadata))
@@ -135,9 +135,7 @@ class ThreadReach:
         given = {**(metadata or {})}
         value = {"metadata": {**given}, "values": {}, "status": None, "limit": 10, "offset": 0}
         filter = await self._hooks.filter(principal, "threads", "search", value)
-        wanted = _metadata(value)
-        added = {name: wanted[name] for name in wanted if given.get(name) != wanted[name]}
-        return filter.also(added)
+        return filter.also(ruled_changes(given, ruled_metadata(value)))
 
     async def page(
         self,
@@ -197,7 +195,12 @@ class ThreadReach:
         return graph or self._graphs.default
 
 
-def _metadata(value: Mapping[str, Any]) -> Metadata:
+def ruled_changes(given: Metadata, ruled: Metadata) -> Metadata:
+    """Return what rules have added to the metadata that a caller looks for, or changed of it."""
+    return {name: ruled[name] for name in ruled if given.get(name) != ruled[name]}
+
+
+def ruled_metadata(value: Mapping[str, Any]) -> Metadata:
     """The metadata that rules have left in a value. Raises GuardFailed if it cannot be kept."""
     metadata = value.get("metadata") or {}
     try:

@@ -172,10 +172,10 @@ RUN: Mapping[str, Any] = {
 
 
 @asynccontextmanager
-async def documented(folder: Path, **values: Any) -> AsyncIterator[Client]:
-    """A server with two graphs, these rules and those of docs/users.md."""
+async def documented(folder: Path, rules: str = "", **values: Any) -> AsyncIterator[Client]:
+    """A server with two graphs, these rules, those of docs/users.md, and `rules`."""
     (folder / "own_auth.py").write_text(
-        RULES + block("users.md", "python", "further in my_auth.py")
+        RULES + block("users.md", "python", "further in my_auth.py") + rules
     )
     (folder / "own_agent.py").write_text(AGENT)
     graphs = dict.fromkeys(("agent", "other"), "./own_agent.py:graph")
@@ -258,6 +258,38 @@ async def test_langgraphs_client_sees_the_statuses_of_its_own_server(tmp_path: P
         assert (erased.status_code, erased.json()["code"]) == (403, "forbidden")
         assert (await client.http.get("/threads/t1", headers=TIDES)).status_code == 200
         assert (await client.http.get("/export", headers=WINDS)).content == b""
+
+
+ASSISTANTS = """
+
+@auth.on.assistants.search
+async def mine(ctx, value):
+    value["metadata"]["org"] = ctx.user["org"]
+
+
+@auth.on.assistants.create
+async def made(ctx, value):
+    value["metadata"] = {"org": ctx.user["org"]} if ctx.user["org"] else ["no", "object"]
+"""
+
+
+async def test_a_rule_that_changes_what_is_looked_for_counts_before_the_callers_words(
+    tmp_path: Path,
+) -> None:
+    async with documented(tmp_path, rules=ASSISTANTS) as client:
+
+        async def post(path: str, body: Any, headers: Any) -> httpx.Response:
+            return await client.http.post(f"{LG}{path}", json=body, headers=headers)
+
+        assert (await post("/assistants", {"graph_id": "agent"}, TIDES)).status_code == 200
+        wanted = {"metadata": {"org": "tides"}}
+        found = {
+            name: (await post("/assistants/count", wanted, headers)).json()
+            for name, headers in (("tides", TIDES), ("winds", WINDS))
+        }
+        assert found == {"tides": 1, "winds": 0}
+        refused = await post("/assistants", {"graph_id": "agent"}, bearer("ann/"))
+        assert (refused.status_code, refused.json()["code"]) == (503, "guard_failed")
 
 
 async def test_items_of_the_store_are_reached_in_the_namespace_that_a_rule_gives(

@@ -37,6 +37,7 @@ from turnstream.server.http import chat, operations
 from turnstream.server.http.operations import Answer, Operation, Parameter, says
 from turnstream.server.http.problems import Problem
 from turnstream.server.http.state import ApiRequest, owner, principal
+from turnstream.server.runs.reach import ruled_changes, ruled_metadata
 from turnstream.server.storage.assistants import (
     MAX_ASSISTANT_CHARS,
     MAX_ASSISTANTS,
@@ -295,7 +296,7 @@ async def _matching(
     asked, headers = await read_body(request, model)
     part, wanted = (asked.name or "").lower(), asked.metadata or {}
     filter, searched = await _filter(request, "search", None, wanted, graph_id=asked.graph_id)
-    filter = filter.also({name: searched[name] for name in searched.keys() - wanted.keys()})
+    filter = filter.also(ruled_changes(wanted, searched))
     kept = await request.state["store"].assistants(owner(request))
     graphs = request.state["graphs"]
     graph = asked.graph_id and graphs.find(asked.graph_id)
@@ -460,7 +461,8 @@ async def _filter(
     value = {"metadata": {**metadata}, **asked, **({} if id is None else {"assistant_id": id})}
     hooks = request.state["hooks"]
     filter = await hooks.filter(principal(request), "assistants", action, value)
-    return filter, value.get("metadata") or {}
+    is_changed = value.get("metadata") != metadata
+    return filter, ruled_metadata(value) if is_changed else metadata
 
 
 async def _own(
