@@ -1,7 +1,7 @@
 """The caller: GET /me, and DELETE /me, which deletes all that is stored of them but for the ids in
 the audit trail."""
 
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from datetime import UTC, datetime
 from typing import Any, Literal, NotRequired
 
@@ -17,6 +17,7 @@ from turnstream.server.http.audited import joining
 from turnstream.server.http.operations import Answer, Operation, Time
 from turnstream.server.http.problems import Problem, problem
 from turnstream.server.http.state import ApiRequest, principal
+from turnstream.server.storage.interfaces import ThreadStore
 from turnstream.server.turns.header import ThreadKey
 from turnstream.server.turns.problem_codes import STORAGE, pick
 
@@ -113,15 +114,29 @@ async def _delete_all(request: ApiRequest) -> Mapping[str, str]:
 
 async def _check_deletable(request: ApiRequest, caller: Principal) -> None:
     """Raises Problem, before anything is deleted, if rules keep a thread of the caller."""
-    reach, cursor = request.state["runs"].reach, None
-    while reach.is_limited:
-        page = await request.state["store"].page(caller.owner, PAGE, cursor)
+    reach, store = request.state["runs"].reach, request.state["store"]
+    if not reach.is_limited:
+        return
+    async for key in _owned(store, caller.owner):
+        if not await reach.has(caller, key, "delete"):
+            raise Problem(403, "forbidden", KEPT)
+
+
+async def _owned(store: ThreadStore, owner: str) -> AsyncIterator[ThreadKey]:
+    """Yield the threads of an owner, then those that are deleted and can be brought back."""
+    cursor = None
+    while True:
+        page = await store.page(owner, PAGE, cursor)
         for entry in page.entries:
-            if not await reach.has(caller, ThreadKey(caller.owner, entry.id), "delete"):
-                raise Problem(403, "forbidden", KEPT)
+            yield ThreadKey(owner, entry.id)
         cursor = page.cursor
         if cursor is None:
-            return
+            break
+    after = None
+    while hidden := await store.hidden(PAGE, owner, after):
+        for key, _ in hidden:
+            yield key
+        after = hidden[-1]
 
 
 async def _delete_owned(request: ApiRequest, caller: Principal) -> int:

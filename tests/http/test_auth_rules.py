@@ -260,6 +260,20 @@ async def test_langgraphs_client_sees_the_statuses_of_its_own_server(tmp_path: P
         assert (await client.http.get("/export", headers=WINDS)).content == b""
 
 
+async def test_a_deleted_thread_that_a_rule_keeps_can_still_be_brought_back(tmp_path: Path) -> None:
+    async with documented(tmp_path, undo_seconds=60) as client:
+        assert await begun(client, "native", "t1", TIDES) == 200
+        assert (await client.http.delete("/threads/t1", headers=TIDES)).status_code == 202
+        erased = await client.http.request("DELETE", "/me", json={"confirm": "ann"}, headers=WINDS)
+        assert erased.status_code == 403
+        assert await begun(client, "native", "t1", WINDS) == 404
+        statuses = [
+            (await client.http.post("/threads/t1/restore", headers=headers)).status_code
+            for headers in (WINDS, TIDES)
+        ]
+        assert statuses == [404, 200]
+
+
 ASSISTANTS = """
 
 @auth.on.assistants.search
