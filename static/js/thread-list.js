@@ -54,13 +54,16 @@ export class ThreadList {
     const asked = (this.#asked += 1);
     const { isArchive } = this.state;
     this.#isAsking = true;
-    const wanted = Math.max(PAGE, this.state.threads.length);
+    const shown = this.state.threads.length;
+    const wanted = Math.max(PAGE, shown);
     const load = (cursor, count) =>
       api.threads(cursor, { limit: Math.min(count, MOST), archived: isArchive });
     try {
       let page = await load(null, wanted);
       const threads = [...page.threads];
-      while (page.cursor && threads.length < wanted) {
+      // Rules of the server may hide threads: a page that is not the last may have few, or none.
+      const isShort = () => threads.length < shown || !threads.length;
+      while (page.cursor && isShort() && asked === this.#asked) {
         page = await load(page.cursor, wanted - threads.length);
         threads.push(...page.threads);
       }
@@ -115,8 +118,13 @@ export class ThreadList {
 
   async more() {
     const { isArchive } = this.state;
-    const page = await api.threads(this.state.cursor, { archived: isArchive });
-    if (this.state.isArchive !== isArchive) return;
+    let page;
+    let { cursor } = this.state;
+    do {
+      page = await api.threads(cursor, { archived: isArchive });
+      cursor = page.cursor;
+      if (this.state.isArchive !== isArchive) return;
+    } while (cursor && !page.threads.length);
     const known = new Set(this.state.threads.map(({ id }) => id));
     const added = page.threads.filter(({ id }) => !known.has(id));
     const threads = [...this.state.threads, ...added];

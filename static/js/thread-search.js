@@ -52,7 +52,7 @@ export class ThreadSearch {
 
   async more() {
     const { words, threads, cursor } = this.state;
-    const page = await api.search(words, cursor);
+    const page = await this.#page(words, cursor);
     if (this.state.words !== words) return;
     const known = new Set(threads.map(({ id }) => id));
     const added = page.threads.filter(({ id }) => !known.has(id));
@@ -60,9 +60,17 @@ export class ThreadSearch {
     this.onFound(countOf(this.state));
   }
 
+  /** The next page that has threads: rules of the server may hide all that one before it had. */
+  async #page(words, cursor) {
+    let page = await api.search(words, cursor);
+    while (page.cursor && !page.threads.length && this.state.words === words)
+      page = await api.search(words, page.cursor);
+    return page;
+  }
+
   async #load(words) {
     try {
-      const { threads, cursor } = await api.search(words);
+      const { threads, cursor } = await this.#page(words);
       return { threads, cursor: cursor ?? null };
     } catch (error) {
       return {

@@ -61,6 +61,16 @@ test("words are looked for once, when the typing pauses", async (t) => {
   assert.deepEqual(told, ["1 thread found"]);
 });
 
+test("pages on which a rule of the server hides everything are passed over", async (t) => {
+  const { search, requests, told, pause, answer } = searching(t);
+  search.look("one");
+  pause();
+  await answer(0, { threads: [], cursor: "next" });
+  assert.equal(requests[1].url, "/threads?limit=30&q=one&cursor=next");
+  await answer(1, found("a"));
+  assert.deepEqual([shown(search), told], [["a"], ["1 thread found"]]);
+});
+
 test("an answer that comes late is not shown for other words", async (t) => {
   const { search, told, pause, answer } = searching(t);
   search.look("one");
