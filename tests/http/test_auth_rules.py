@@ -260,6 +260,22 @@ async def test_langgraphs_client_sees_the_statuses_of_its_own_server(tmp_path: P
         assert (await client.http.get("/export", headers=WINDS)).content == b""
 
 
+async def test_nothing_is_told_of_a_thread_that_does_not_match(tmp_path: Path) -> None:
+    async with documented(tmp_path) as client:
+        assert await begun(client, "langgraph", "t1", TIDES) == 200
+
+        async def told(path: str, body: Any, headers: Any) -> str:
+            answer = await client.http.post(f"{LG}{path}", json=body, headers=headers)
+            code: str = answer.json()["code"]
+            return code
+
+        branching = {**RUN, "checkpoint": {"checkpoint_id": "none"}}
+        batch = [{**branching, "thread_id": "t1"}]
+        for path, body in (("/threads/t1/runs/wait", branching), ("/runs/batch", batch)):
+            assert await told(path, body, TIDES) == "unknown_checkpoint"
+            assert await told(path, body, WINDS) == "thread_not_found"
+
+
 async def test_a_deleted_thread_that_a_rule_keeps_can_still_be_brought_back(tmp_path: Path) -> None:
     async with documented(tmp_path, undo_seconds=60) as client:
         assert await begun(client, "native", "t1", TIDES) == 200

@@ -480,11 +480,17 @@ async def _asked_on(request: ApiRequest, asked: "Submission", thread_id: str | N
         turn = replace(turn, must_exist=False, based_on=None)
         return Asked(turn, asked, assistant.id, deletes_thread=asked.body.deletes_thread)
     key = ThreadKey(owner(request), thread_id)
-    found = await find_thread(request, key) if asked.is_about_thread else None
-    thread = found.thread if found else SavedThread(thread_id, (), ())
-    if found and asked.branches_at is not None:
-        thread = await branch_at(request, found, asked.branches_at)
-    return Asked(turn_request(asked, thread, assistant.graph), asked, assistant.id)
+    try:
+        found = await find_thread(request, key) if asked.is_about_thread else None
+        thread = found.thread if found else SavedThread(thread_id, (), ())
+        if found and asked.branches_at is not None:
+            thread = await branch_at(request, found, asked.branches_at)
+        return Asked(turn_request(asked, thread, assistant.graph), asked, assistant.id)
+    except InvalidRequest:
+        # The reason is not for a caller who does not reach the thread.
+        reach = request.state["runs"].reach
+        await reach.start(principal(request), replace(asked.request, thread_id=thread_id))
+        raise
 
 
 def _record(asked: "Submission", assistant: FoundAssistant) -> RunRecord | None:

@@ -46,7 +46,7 @@ from turnstream.server.http.operations import (
     whole_number,
 )
 from turnstream.server.http.problems import unknown_thread
-from turnstream.server.http.state import ApiRequest, principal, thread_key
+from turnstream.server.http.state import ApiRequest, owner, principal, thread_key
 from turnstream.server.http.thread_json import as_json, written
 from turnstream.server.runs.asides import asides_of
 from turnstream.server.runs.lives import StreamLost
@@ -131,7 +131,8 @@ async def branches_of(request: ApiRequest, found: Found) -> AsyncGenerator[Saved
     """The thread, then the branches that it has left; these are read when they are asked for."""
     (entry, thread), reader = found, request.state["reader"]
     yield thread
-    left = reader.left_branches(thread_key(request), entry.graph)
+    # A run of a batch names its thread in the body.
+    left = reader.left_branches(ThreadKey(owner(request), thread.thread_id), entry.graph)
     async with aclosing(left) as branches:
         async for head, turns, asides in branches:
             rest = {"head": head, "has_messages": thread.has_messages}
