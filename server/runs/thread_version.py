@@ -44,13 +44,19 @@ class QuestionWaits(InvalidRequest):
         super().__init__("interrupt_pending", sentence, 409)
 
 
+def _is_unseen(request: TurnRequest) -> bool:
+    """Return True if the author of the message may not have seen a question of the thread."""
+    is_message = request.message is not None and not request.answers_questions
+    return is_message and request.on_interrupt == "queue"
+
+
 async def check_version(request: TurnRequest, run: NewRun, checkpoints: Checkpoints) -> None:
     """Raises UnknownThread, QuestionWaits, ThreadChanged."""
     entry = run.thread
     if entry is None:
         if request.needs_thread:
             raise UnknownThread(run.key)
-    elif request.on_interrupt == "queue" and request.message and entry.run_state == "waiting":
+    elif _is_unseen(request) and entry.run_state == "waiting":
         raise QuestionWaits
     elif request.based_on not in (None, entry.run_id):
         state = await checkpoints.load(run.key)

@@ -379,6 +379,17 @@ async def test_a_message_waits_for_the_answer_to_a_question_that_its_author_has_
         assert [m.type for m in (await inside.messages())[:3]] == ["human", "ai", "tool"]
 
 
+async def test_a_message_that_comes_with_the_answer_to_a_question_does_not_wait_for_it(
+    tmp_path: Path,
+) -> None:
+    asks = call(QUESTION, name=SELECTION, id="call_1")
+    async with backend(tmp_path / "t.db", ScriptedModel.of([asks, finish("tool_calls")])) as inside:
+        await inside.turn(message("A"))
+        given = answers(("call_1", {"value": "red"}))
+        await inside.turn(replace(given, message=message("B").message, on_interrupt="queue"))
+        assert await said(inside) == ["A", "B"]
+
+
 async def test_a_request_waits_for_no_approval_that_has_expired(
     tmp_path: Path, gate: asyncio.Event
 ) -> None:
