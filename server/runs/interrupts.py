@@ -195,9 +195,9 @@ def _is_id(key: str) -> bool:
 
 
 def check_goes_past(request: TurnRequest, interrupts: Sequence[Interrupt]) -> None:
-    """A new message goes past an open interrupt, unless it is not to; nothing else does. Raises
-    InvalidRequest."""
-    leaves = request.message or request.branch or request.head
+    """A new message, or input without one, goes past an open interrupt, unless it is not to;
+    nothing else does. Raises InvalidRequest."""
+    leaves = request.message or request.branch or request.head or request.is_input_alone
     goes_past = leaves and request.on_interrupt == "discard"
     if not interrupts or goes_past:
         return

@@ -45,9 +45,10 @@ class QuestionWaits(InvalidRequest):
 
 
 def _is_unseen(request: TurnRequest) -> bool:
-    """Return True if the author of the message may not have seen a question of the thread."""
-    is_message = request.message is not None and not request.answers_questions
-    return is_message and request.on_interrupt == "queue"
+    """Return True if the author of a message or an input may not have seen a question of the
+    thread."""
+    is_new = request.message is not None or request.is_input_alone
+    return is_new and not request.answers_questions and request.on_interrupt == "queue"
 
 
 async def check_version(request: TurnRequest, run: NewRun, checkpoints: Checkpoints) -> None:

@@ -101,6 +101,21 @@ async def test_a_graph_without_messages_is_run_on_its_input_and_has_values_alone
         assert (await client.thread("t1"))["messages"] == []
 
 
+async def test_input_goes_past_a_question_of_a_graph_that_takes_no_messages(
+    tmp_path: Path,
+) -> None:
+    async with serving(own(tmp_path, REPORTS, "topic", "text")) as client:
+        for topic in ("moons", "moons", "tides"):
+            told = await ran(client, input={"topic": topic})
+            assert told["text"] == f"Of {topic}"
+            assert ("__interrupt__" in told) == (topic == "moons")
+        state = (await client.http.get(f"{PATH}/state")).json()
+        assert (state["next"], state["interrupts"]) == ([], [])
+        await ran(client, input={"topic": "moons"})
+        goes_on = await client.http.post(f"{PATH}/runs/wait", json={"assistant_id": "own"})
+        assert (goes_on.status_code, goes_on.json()["code"]) == (409, "interrupt_pending")
+
+
 async def test_a_stopped_run_of_a_graph_without_messages_leaves_its_thread_ready(
     tmp_path: Path,
 ) -> None:

@@ -110,7 +110,7 @@ _LOST = snapshot.error_json("cursor_lost", CURSOR_LOST)
 _FOUND = STORAGE | pick("thread_not_found", "run_not_found")
 _OF_OTHER_BODIES = pick(
     *("missing_action", "invalid_protocol", "invalid_on_busy", "invalid_trigger"),
-    *("invalid_on_interrupt", "unsupported_command", "interrupt_pending"),
+    *("invalid_on_interrupt", "unsupported_command"),
     *("tool_not_allowed", "client_tools_not_supported"),
     *("unknown_graph", "unknown_model", "model_not_selectable", "idempotency_key_reused"),
 )
