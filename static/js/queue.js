@@ -12,12 +12,20 @@ const MAX_AGAIN_MS = 15_000;
 
 /** @param {Record<string, any>[]} [told]  by the server; a request may have no message */
 export const queueOf = (told = []) =>
-  told.map(({ run_id: runId, message, problem = null }) => ({
+  told.map(({ run_id: runId, message, problem = null, due_at: dueAt }) => ({
     runId,
     problem,
+    dueAt: dueAt ? Date.parse(dueAt) : 0,
     id: message?.id ?? null,
     parts: message ? partsOf(message) : [],
   }));
+
+/** The one that begins next: those that are due later hold up no others. */
+function nextOf(queue) {
+  const now = Date.now();
+  const from = ({ dueAt = 0 }) => Math.max(dueAt, now);
+  return queue.filter(({ problem }) => !problem).sort((a, b) => from(a) - from(b))[0];
+}
 
 /**
  * Whether a thread shows the last run that the server tells of. Its message may have been shown to
@@ -75,7 +83,7 @@ export class Queue {
   async watch() {
     this.leave();
     const { id, run, queue } = this.#thread.state;
-    const next = queue.find(({ problem }) => !problem);
+    const next = nextOf(queue);
     if (run || !next) return;
     this.#watching = new AbortController();
     const { signal } = this.#watching;

@@ -56,8 +56,8 @@ test("what the server tells of a message is shown; a request may have none", () 
   const problem = { code: "thread_changed", message: "Changed." };
   assert.deepEqual(queueOf(undefined), []);
   assert.deepEqual(queueOf([told("r2", "Hi"), told("r3", "", { message: null, problem })]), [
-    { runId: "r2", problem: null, id: "msg_r2", parts: [{ type: "text", text: "Hi" }] },
-    { runId: "r3", problem, id: null, parts: [] },
+    { runId: "r2", problem: null, dueAt: 0, id: "msg_r2", parts: [{ type: "text", text: "Hi" }] },
+    { runId: "r3", problem, dueAt: 0, id: null, parts: [] },
   ]);
 });
 
@@ -157,6 +157,21 @@ test("the next run is shown as soon as it begins, and pings are no beginning", a
   begins();
   await watching;
   assert.equal(thread.refreshed, 1);
+});
+
+test("a message that is due later is waited for when no other begins before it", async () => {
+  const { thread, queue, asked } = threadOf({});
+  const due = (seconds) => ({ due_at: new Date(Date.now() + seconds * 1000).toISOString() });
+  const [r2, r3] = [told("r2", "Late", due(90)), told("r3", "Soon", due(60))];
+  const waited = async (...messages) => {
+    thread.set({ queue: queueOf(messages) });
+    queue.watch();
+    await settled();
+    return asked.at(-1)[3];
+  };
+  assert.equal(await waited(r2, r3), "r3:0");
+  assert.equal(await waited(r2, r3, told("r4", "Now"), told("r5", "Then")), "r4:0");
+  assert.equal(await waited(r2, told("r6", "Due", due(-9)), told("r7", "Then")), "r6:0");
 });
 
 test("who has left the thread waits for no run", async () => {
