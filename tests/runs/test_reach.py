@@ -134,7 +134,7 @@ async def test_a_thread_that_another_request_begins_meanwhile_is_asked_for_again
             await inside.store.create(KEY, metadata={"team": "red"})
         return await asks(rules, *given)
 
-    rules.filter = meanwhile  # type: ignore[method-assign]
+    rules.filter = meanwhile  # type: ignore[method-assign, assignment]
     async with backend(tmp_path / "t.db", saying(), extensions=[rules]) as inside:
         for busy in ("reject", "queue"):
             begins = message("Hi", thread_id=THREAD, on_busy=busy)
