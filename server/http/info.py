@@ -12,7 +12,7 @@ from typing_extensions import TypeAliasType, TypedDict
 from turnstream.graphs.models import OFFLINE
 from turnstream.graphs.offline import EXAMPLES
 from turnstream.server.http.guard import FOREIGN_HOST
-from turnstream.server.http.operations import EVENTS, Answer, Operation, says
+from turnstream.server.http.operations import EVENTS, TEXT, Answer, Operation, Schema, says
 from turnstream.server.http.state import ApiRequest
 from turnstream.server.storage.interfaces import StorageUnavailable
 from turnstream.server.turns.problem_codes import STORAGE, pick
@@ -89,6 +89,9 @@ class Live(HTTPEndpoint):
         return JSONResponse(LiveJson(status="live"))
 
 
+_PROBE_EVENT: Schema = {"type": "object", "required": ["data"], "properties": {"data": TEXT}}
+
+
 class StreamProbe(HTTPEndpoint):
     @Operation(
         "health_stream",
@@ -96,7 +99,7 @@ class StreamProbe(HTTPEndpoint):
             "An event with the `scheme` and the `http_version` of the request as the server sees "
             "it, and after a silence of TURNSTREAM_PING_SECONDS, the longest that a stream has, "
             "`[DONE]`.",
-            {"type": "object", "required": ["data"], "properties": {"data": True}},
+            _PROBE_EVENT,
             EVENTS,
             headers=("Location",),
         ),

@@ -22,6 +22,7 @@ ROOM = {
     "max_live_runs": 1_000,
     "max_failed_logins": 1_000_000,
     "max_run_seconds": 5.0,
+    "ping_seconds": 0.05,
     "max_message_chars": 500,
     "max_images": 2,
     "max_body_bytes": 100_000,
@@ -29,9 +30,11 @@ ROOM = {
 """The limits are small where they bound a value, and large where they would end the trying."""
 ENDLESS = "langgraphJoinThread"
 """The stream of a thread ends when its reader goes."""
+PROBE = "health_stream"
+"""No stream of a run: its first event has another form."""
 OPTIONS = (
     *("--no-color", "--request-timeout", "20", "--warnings", "off"),
-    *("--exclude-operation-id", ENDLESS),
+    *("--exclude-operation-id", ENDLESS, "--exclude-operation-id", PROBE),
 )
 QUEUED_THREAD = "queued"
 QUEUED_RUNS = "FUZZED_RUNS"

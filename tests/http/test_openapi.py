@@ -33,9 +33,8 @@ async def document_of(client: Any) -> dict[str, Any]:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def client(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Client]:
-    async with serving(
-        settings(tmp_path_factory.mktemp("examples") / "t.db", feedback=True, undo_seconds=60)
-    ) as client:
+    given = {"feedback": True, "undo_seconds": 60, "ping_seconds": 0.2}
+    async with serving(settings(tmp_path_factory.mktemp("examples") / "t.db", **given)) as client:
         yield client
 
 
