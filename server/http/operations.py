@@ -73,6 +73,7 @@ class Parameter:
 
     says: str
     schema: Schema = field(default_factory=lambda: TEXT)
+    is_required: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -179,7 +179,9 @@ def _parameters(endpoint: Endpoint) -> Iterator[dict[str, Any]]:
         yield {"name": name, "in": "path", "required": True, "schema": schema}
     for place, given in (("query", operation.query), ("header", operation.headers)):
         for name, one in given.items():
-            yield {"name": name, "in": place, "schema": one.schema, "description": one.says}
+            described = {"schema": one.schema, "description": one.says}
+            required = {"required": True} if one.is_required else {}
+            yield {"name": name, "in": place, **required, **described}
 
 
 def _request_body(operation: Operation) -> dict[str, Any]:

@@ -54,6 +54,9 @@ Key = Annotated[
 _LABELS = fields.Otherwise("invalid_body", f"send a JSON array of at most {MAX_LABELS} labels")
 Namespace = Annotated[list[Label], Field(min_length=1, max_length=MAX_LABELS), _LABELS]
 Prefix = Annotated[list[Label], Field(max_length=MAX_LABELS), _LABELS]
+_LABEL = f"[^.]{{1,{MAX_LABEL_CHARS}}}"
+_DOTTED = {"type": "string", "pattern": rf"^{_LABEL}(?:\.{_LABEL}){{0,{MAX_LABELS - 1}}}$"}
+_KEY = {"type": "string", "minLength": 1, "maxLength": MAX_LABEL_CHARS}
 
 
 class LangGraphItemJson(TypedDict):
@@ -130,8 +133,8 @@ async def put_item(request: ApiRequest) -> Response:
     Answer("The item; null: there is none.", LangGraphItemJson | None),
     pick("no_store", "invalid_body"),
     query={
-        "namespace": Parameter("The labels, with dots between them.", {"type": "string"}),
-        "key": Parameter("The key of the item.", {"type": "string"}),
+        "namespace": Parameter("The labels, with dots between them.", _DOTTED, is_required=True),
+        "key": Parameter("The key of the item.", _KEY, is_required=True),
     },
 )
 async def get_item(request: ApiRequest) -> Response:
