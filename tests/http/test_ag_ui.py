@@ -145,12 +145,13 @@ async def test_a_live_thread_takes_no_second_run(client: Client, endpoint: Stric
     assert ended[-1].data["result"] == {"finishReason": "other", "ended": {"reason": "stopped"}}
 
 
+@pytest.mark.parametrize("protocol", ["ag-ui", "ag-ui-1.0"])
 async def test_a_reader_that_lost_its_place_is_told_so_in_one_event(
-    client: Client, endpoint: StrictEndpoint
+    client: Client, endpoint: StrictEndpoint, protocol: str
 ) -> None:
     endpoint.script(text_reply("Hello."))
     await run(client, user("Hi"))
-    headers, query = {"Last-Event-ID": "gone:7"}, {"protocol": "ag-ui"}
+    headers, query = {"Last-Event-ID": "gone:7"}, {"protocol": protocol}
     answer = await client.http.get("/chat/t1/stream", params=query, headers=headers)
     (frame,) = frames(without_pings(answer.content))
     reader = AgUiReader().read(payloads(without_id(frame)))

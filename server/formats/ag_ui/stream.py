@@ -260,7 +260,10 @@ class AgUiEncoder:
         return [*corrections, {**_failed(error), **self._usage_of_failure()}]
 
     def _usage_of_failure(self) -> Payload:
-        return {"usage": [counts_json(self._finish.usage)]} if self._version else {}
+        """A stream that has nothing of its run cannot tell it."""
+        if not self._version or chunks.MessageFinish not in self._last:
+            return {}
+        return {"usage": [counts_json(self._finish.usage)]}
 
     @property
     def _finish(self) -> chunks.MessageFinish:
