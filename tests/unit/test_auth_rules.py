@@ -176,6 +176,7 @@ async def test_a_handler_gets_the_user_as_authenticate_returned_them() -> None:
         ({"resources": "threads", "actions": "list"}, "threads.list"),
         ({"resources": "store", "actions": "create"}, "store.create"),
         ({"actions": "browse"}, "browse"),
+        ({"actions": "put"}, "put"),
     ],
 )
 def test_a_handler_that_nothing_would_call_keeps_the_server_from_starting(
