@@ -152,6 +152,7 @@ class Runs:
                             return repeated
                         over = run_id
                     case Held(run_id):
+                        request = await self.reach.start_on_known(principal, request)
                         if request.on_busy in ("stop", "rollback") and not stopped:
                             await until_begun.enter_async_context(self.queue.holding(key))
                         await self._busy.make_way(key, result, request)

@@ -147,6 +147,23 @@ async def test_a_thread_that_another_request_begins_meanwhile_is_asked_for_again
         assert await inside.store.metadata("ann", [THREAD]) == {THREAD: {"team": "red"}}
 
 
+async def test_a_run_that_another_request_begins_meanwhile_is_not_stopped(tmp_path: Path) -> None:
+    rules, asks = Ruling(), Ruling.filter
+
+    async def meanwhile(*given: Any) -> MetadataFilter:
+        if given[2] == "create":
+            await inside.store.claim(KEY, "r1")
+            await inside.store.begin_run(KEY, "r1", "Hi", metadata={"team": "red"})
+        return await asks(rules, *given)
+
+    rules.filter = meanwhile  # type: ignore[assignment, method-assign]
+    async with backend(tmp_path / "t.db", saying(), extensions=[rules]) as inside:
+        stopping = message("Hi", thread_id=THREAD, on_busy="stop")
+        with pytest.raises(UnknownThread):
+            await inside.runs.start_or_queue(ANN, stopping, "native")
+        assert await inside.store.holder(KEY) == "r1"
+
+
 async def test_a_request_that_waits_sets_no_metadata_anew_when_it_begins(tmp_path: Path) -> None:
     async with backend(tmp_path / "t.db", saying("A"), extensions=[Ruling()]) as inside:
         later = message("Hi", thread_id=THREAD, on_busy="queue", after_seconds=60)
