@@ -56,7 +56,7 @@ class TrustedProxies:
             await redirect(scope, receive, send)
             return
         # LangGraph's clients put their own prefix before the path.
-        if scope["path"].startswith("/langgraph/"):
+        if prefix and scope["path"].startswith("/langgraph/"):
             prefix = ""
         _below.set(prefix)
         await self._forwarded(scope, receive, _prefixed(send, prefix) if prefix else send)

@@ -223,7 +223,7 @@ async def test_alerts_questions_and_table_texts_break_no_date(
     await scripted_visit.page.set_viewport_size({"width": width, "height": 800})
     reply = await scripted_visit.ask("Show it")
     counts = {
-        ".notice h3": 6,
+        ".notice h2": 6,
         ".notice p": 3,
         "th": 6,
         "td": 9,

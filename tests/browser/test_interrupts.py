@@ -93,7 +93,7 @@ async def test_calls_that_wait_together_are_approved_edited_rejected_and_replied
     form = await comes(wired, wire, interrupt("i1", value=BATCH))
     await expect(wired.status).to_have_text("Your answer is needed")
     await expect(wired.alert).to_have_count(0)
-    mail, drop, ask = (form.get_by_role("group", name=name) for name in _NAMES)
+    mail, drop, ask = (form.get_by_role("group", name=name, exact=True) for name in _NAMES)
     await expect(mail.get_by_role("definition")).to_have_text([MAIL["to"], MAIL["body"]])
     await expect(mail).not_to_contain_text("Args:")
     await expect(drop).to_contain_text("Deletes data.")

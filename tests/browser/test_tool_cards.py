@@ -77,7 +77,7 @@ async def test_a_card_shows_how_far_its_tool_is(
     await counting_visit.say("Report")
     await expect(counting_visit.cards).to_contain_text("Running")
     await counting_visit.cards.locator("summary").click()
-    progress = counting_visit.cards.get_by_role("region", name="Progress")
+    progress = counting_visit.cards.get_by_role("group", name="Progress")
     await expect(progress).to_contain_text('"half of tea"')
     counting_tools.release.set()
     await counting_visit.idle()
