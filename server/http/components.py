@@ -76,12 +76,15 @@ class ComponentList(HTTPEndpoint):
         return JSONResponse({"components": [*map(_described, served)]})
 
 
+_FILE = re.compile(r"^/components/(?P<name>[^/]+)/(?P<version>[^/]+)/(?P<file>.+)$")
+
+
 class ComponentFileRoute(Route):
     """An address without a file is none of a component: the page's sources have such."""
 
     def __init__(self) -> None:
         super().__init__("/components/{name}/{version}/{file:path}", ComponentFile())
-        self.path_regex = re.compile(self.path_regex.pattern.replace(".*", ".+"))
+        self.path_regex = _FILE
 
 
 class ComponentFile:
