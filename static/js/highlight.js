@@ -86,10 +86,13 @@ export function pieces(markup) {
   const made = [];
   const open = [];
   let piece = "";
+  /** Characters of its beginning, which others have opened. */
+  let opened = 0;
   for (const [part] of markup.matchAll(TAG_OR_TEXT)) {
-    if (piece.length > LIMITS.pieceMarkup && part.startsWith("<span")) {
+    if (piece.length - opened > LIMITS.pieceMarkup && part.startsWith("<span")) {
       made.push(piece + "</span>".repeat(open.length));
       piece = open.join("");
+      opened = piece.length;
     }
     piece += part;
     if (part.startsWith("</")) open.pop();

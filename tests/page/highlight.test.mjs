@@ -90,6 +90,15 @@ test("coloured code in pieces is the same text, and each piece closes what it op
   }
 });
 
+test("pieces of deeply nested code are not many times as long as the whole", () => {
+  const depth = 4000;
+  const whole = '<span class="hljs-subst">${'.repeat(depth) + "</span>".repeat(depth);
+  const made = pieces(whole);
+  const length = made.reduce((sum, piece) => sum + piece.length, 0);
+  assert.ok(made.length > 3);
+  assert.ok(length < 10 * whole.length, `${length} characters`);
+});
+
 table(
   "a language is known by its short names, and one without colours has its name",
   [
