@@ -86,6 +86,7 @@ class MarkdownView {
 
   #show() {
     const { from, blocks } = this.#blocks.update(this.#text, this.#streaming, remend);
+    this.#colourLater(blocks);
     const known = inPlaceOf(blocks, this.#shown.splice(from));
     if (endOfTask(blocks, known) === blocks.length) return this.#draw(blocks, known);
     return nextTask().then(() => this.#draw(blocks, known));
@@ -120,13 +121,13 @@ class MarkdownView {
       ? join(rowsOf(element), known?.rows ?? [], [...rowsOf(made).childNodes])
       : [];
     finishLater(element);
-    this.#colourLater(element);
     return { element, rows };
   }
 
-  #colourLater(block) {
-    for (const element of block.querySelectorAll("pre > code[class^='language-']")) {
-      const language = languageIn(element);
+  /** Make blocks again once their colours are loaded, which may be before the last is drawn. */
+  #colourLater(blocks) {
+    const markups = blocks.map(({ markup }) => markup ?? "");
+    for (const [, language] of markups.flatMap((markup) => [...markup.matchAll(LANGUAGE)])) {
       if (this.#awaited.has(language)) continue;
       this.#awaited.add(language);
       onceLoaded(language, () => this.#again()).finally(() => this.#awaited.delete(language));
@@ -144,6 +145,9 @@ class MarkdownView {
     });
   }
 }
+
+/** The language of code, in markup. */
+const LANGUAGE = /<code class="language-([^"]+)/g;
 
 /** A hidden tab has no frames that wait, and slow timers. */
 const nextTask = () =>

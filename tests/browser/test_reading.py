@@ -140,6 +140,21 @@ async def test_what_stands_behind_long_code_stays_when_its_colours_come(
     assert await scripted_visit.page.evaluate("() => getSelection().toString()") == "The end."
 
 
+async def test_code_behind_a_long_list_gets_colours_that_come_while_the_list_is_drawn(
+    scripted_visit: Visit, endpoint: StrictEndpoint
+) -> None:
+    code = "```python\nnumber = 1\n```"
+    endpoint.script(text_reply(code), text_reply("- item\n" * 600 + "\n" + code))
+    await scripted_visit.ask("Go")
+    await scripted_visit.ask("On")
+    # Each part is drawn late: the first message has loaded the colours by then.
+    slower = "const timer = setTimeout; setTimeout = (act, ms = 300) => timer(act, ms);"
+    await scripted_visit.page.add_init_script(slower)
+    await scripted_visit.page.reload()
+    await expect(scripted_visit.reply.locator("li")).to_have_count(600)
+    await expect(scripted_visit.reply.locator("code .hljs-number")).to_have_text("1")
+
+
 async def test_what_is_selected_in_a_long_list_stays_while_it_grows(
     scripted_visit: Visit, endpoint: StrictEndpoint
 ) -> None:
