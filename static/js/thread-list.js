@@ -64,7 +64,7 @@ export class ThreadList {
       // Rules of the server may hide threads: a page that is not the last may have few, or none.
       const isShort = () => threads.length < shown || !threads.length;
       while (page.cursor && isShort() && asked === this.#asked) {
-        page = await load(page.cursor, wanted - threads.length);
+        page = await load(page.cursor, Math.max(PAGE, wanted - threads.length));
         threads.push(...page.threads);
       }
       if (asked !== this.#asked) return;
