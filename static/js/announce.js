@@ -55,8 +55,12 @@ export class Speaker {
     if (!run && !this.#isLive) return;
     const isLive = Boolean(run) || isDrawing();
     const blocks = this.#blocks;
-    // What was there when the run began is known, or is read where it stands.
-    if (!this.#isLive) for (const block of blocks) this.#spoken.add(block);
+    // What was there when the run began is known, or is read where it stands: all of it, once it is
+    // drawn.
+    if (!this.#isLive) {
+      for (const block of blocks) this.#spoken.add(block);
+      if (isDrawing()) return;
+    }
     this.#isLive = isLive;
     const whole = isLive ? blocks.slice(0, -1) : blocks;
     for (const block of whole.filter((each) => !this.#spoken.has(each))) {

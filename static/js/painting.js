@@ -26,6 +26,8 @@ export class Painting {
   /** What the bar shows of the thread, as it was painted last. */
   #barOf = "";
   #looksAt = null;
+  /** Whether the end of a drawing is waited for. */
+  #isToSpeak = false;
   /** Those that not everybody needs, by name, once they are loaded. */
   #views = {};
   /** A long list is not made anew after each search. */
@@ -73,11 +75,16 @@ export class Painting {
     document.title = `${title} · ${TITLE}`;
   });
 
-  /** The end of a reply may be drawn after its run. */
+  /** A reply that was there, and the end of one, may be drawn after this painting. */
   #speak() {
     const { thread, speaker } = this.page;
     speaker.follow(thread.state);
-    if (!thread.state.run && isDrawing()) afterDrawing(() => this.#speak());
+    if (this.#isToSpeak || !isDrawing()) return;
+    this.#isToSpeak = true;
+    afterDrawing(() => {
+      this.#isToSpeak = false;
+      this.#speak();
+    });
   }
 
   /** Messages that are put before those which are seen move none of these. */

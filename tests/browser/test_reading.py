@@ -173,6 +173,37 @@ async def test_what_is_selected_in_a_long_list_stays_while_it_grows(
     assert await scripted_visit.page.evaluate(selected) == "item 298 of very many items"
 
 
+DRAWN = """
+async () => {
+  for (let i = 0; i < 5; i += 1)
+    await new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
+}
+"""
+"""Waits for the tasks that follow the last of a drawing."""
+
+
+async def test_what_a_long_reply_has_said_before_its_thread_is_opened_is_not_heard(
+    scripted_visit: Visit, endpoint: StrictEndpoint
+) -> None:
+    pauses = [Pause(asyncio.Event()), Pause(asyncio.Event())]
+    blocks = "".join(f"Block {i}.\n\n" for i in range(100))
+    endpoint.script(reply(Say(blocks), pauses[0], Say("New.\n\n"), pauses[1], Say("The end.")))
+    await scripted_visit.say("Go")
+    await expect(scripted_visit.reply.locator(".block")).to_have_count(100)
+    # No drawing is slow, so none is followed by a rest.
+    await scripted_visit.page.add_init_script("performance.now = () => 0")
+    await scripted_visit.page.reload()
+    await expect(scripted_visit.reply.locator(".block")).to_have_count(100)
+    await scripted_visit.page.evaluate(DRAWN)
+    heard = scripted_visit.page.locator("#spoken")
+    for pause in pauses:
+        pause.event.set()
+        await expect(scripted_visit.reply).to_contain_text("New.")
+    await scripted_visit.idle()
+    await expect(heard.locator("p").last).to_have_text("The end.")
+    await expect(heard).not_to_contain_text("Block 1")
+
+
 async def test_a_reply_is_heard_while_a_message_is_queued_behind_it(
     scripted_visit: Visit, endpoint: StrictEndpoint
 ) -> None:
