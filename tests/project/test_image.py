@@ -8,6 +8,7 @@ import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from ipaddress import ip_address, ip_network
 from pathlib import Path
 
 import httpx
@@ -195,9 +196,27 @@ def test_workers_write_nowhere_but_where_they_may() -> None:
     assert all(worker["read_only"] and worker["cap_drop"] == ["ALL"] for worker in WORKERS)
 
 
-def test_the_workers_trust_the_address_of_the_proxy() -> None:
-    address = COMPOSE["services"]["caddy"]["networks"]["inner"]["ipv4_address"]
-    assert [each["environment"]["TURNSTREAM_TRUSTED_PROXIES"] for each in WORKERS] == [address] * 2
+def test_the_workers_trust_the_address_from_which_the_proxy_calls() -> None:
+    networks = COMPOSE["services"]["caddy"]["networks"]
+    address = networks["inner"]["ipv4_address"]
+    for worker in WORKERS:
+        assert worker["environment"]["TURNSTREAM_TRUSTED_PROXIES"] == address
+        assert {*worker["networks"]} & {*networks} == {"inner"}
+
+
+def test_no_other_container_gets_the_address_of_the_proxy() -> None:
+    [pool] = COMPOSE["networks"]["inner"]["ipam"]["config"]
+    address = ip_address(COMPOSE["services"]["caddy"]["networks"]["inner"]["ipv4_address"])
+    assert address in ip_network(pool["subnet"])
+    assert address not in ip_network(pool["ip_range"])
+
+
+def test_no_variable_that_kubernetes_sets_for_a_service_is_a_setting() -> None:
+    services = [each["metadata"]["name"] for each in KUBERNETES if each["kind"] == "Service"]
+    made = {f"{name.upper()}_PORT": "" for name in services}
+    assert POD["enableServiceLinks"] is False or not settings_of(made) & {
+        *ServerSettings.model_fields
+    }
 
 
 async def test_the_proxy_of_the_deployment_sends_events_as_they_come(tmp_path: Path) -> None:
