@@ -7,12 +7,14 @@ import argparse
 import asyncio
 import sys
 from collections.abc import AsyncIterator, Sequence
+from urllib.parse import urlsplit
 
 import httpx
 
 from turnstream.graphs.faults import GraphError
 from turnstream.graphs.loading import load
 from turnstream.graphs.model_options import ModelSetupError
+from turnstream.graphs.models import ModelName
 from turnstream.server.announcement import is_loopback
 from turnstream.server.doctor.proxy import examine_proxy
 from turnstream.server.extensions.base import ExtensionError
@@ -23,6 +25,7 @@ from turnstream.server.logs.messages import escape
 from turnstream.server.logs.setup import configure
 from turnstream.server.settings import OFF, Settings
 from turnstream.server.storage.findings import Finding
+from turnstream.server.storage.interfaces import StorageError
 
 ANSWER_SECONDS = 10.0
 
@@ -42,10 +45,20 @@ def main(arguments: Sequence[str]) -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.add_argument("--url", help="address under which browsers reach the server")
+    parser.add_argument(
+        "--url", type=_address, help="address under which browsers reach the server"
+    )
     options, rest = parser.parse_known_args(arguments)
     configure("text")
     return asyncio.run(_examine(rest, options.url))
+
+
+def _address(text: str) -> str:
+    """Raises ArgumentTypeError, ValueError."""
+    parts = urlsplit(text)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise argparse.ArgumentTypeError("write it as https://chat.example.org")
+    return text
 
 
 async def _examine(arguments: Sequence[str], url: str | None) -> int:
@@ -112,7 +125,10 @@ def _graphs(settings: Settings) -> list[Finding]:
 
 async def _storage(settings: Settings, extensions: Sequence[ExtensionType]) -> Sequence[Finding]:
     engine = engine_of(extensions, settings)
-    return await engine.examine(settings.database, settings.busy_seconds)
+    try:
+        return await engine.examine(settings.database, settings.busy_seconds)
+    except StorageError as error:
+        return [Finding("fault", "database", str(error))]
 
 
 async def _model(settings: Settings) -> Finding:
@@ -123,8 +139,7 @@ async def _model(settings: Settings) -> Finding:
     except ModelSetupError as error:
         return Finding("fault", "model", str(error))
     name, key = settings.model_name, settings.openai_api_key
-    is_openai = ":" not in name or name.startswith("openai:")
-    if not is_openai or not (key or settings.openai_base_url):
+    if ModelName.parse(name).provider != "openai" or not (key or settings.openai_base_url):
         return Finding("ok", "model", f"{name} is set up; its server was not asked")
     base = settings.openai_base_url or "https://api.openai.com/v1"
     headers = {"Authorization": f"Bearer {key}"} if key else {}

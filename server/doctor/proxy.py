@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Sequence
-from contextlib import suppress
 from time import monotonic
 from typing import Any
 from urllib.parse import urlsplit
@@ -18,6 +17,7 @@ CODES = {
     "and X-Forwarded-Proto on, and name its address in TURNSTREAM_TRUSTED_PROXIES",
     "host_not_allowed": "the server does not know this name: add {host} to "
     "TURNSTREAM_ALLOWED_HOSTS, and have the proxy pass Host on",
+    "limit_reached": "the server has as many streams open as it may: try again in a moment",
 }
 
 
@@ -26,7 +26,8 @@ async def examine_proxy(url: str, http: httpx.AsyncClient) -> Sequence[Finding]:
     stream is ever silent."""
     parts = urlsplit(url)
     path = parts.path.rstrip("/")
-    headers = {"Origin": f"{parts.scheme}://{parts.netloc}", "Accept-Encoding": "gzip"}
+    origin = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
+    headers = {"Origin": origin, "Accept-Encoding": "gzip"}
     address = f"{parts.scheme}://{parts.netloc}{path}/health/stream"
     asked_at = monotonic()
     try:
@@ -36,9 +37,13 @@ async def examine_proxy(url: str, http: httpx.AsyncClient) -> Sequence[Finding]:
                 return [refusal]
             found = _headers(answer, path)
             return [*found, *await _events(answer, parts.scheme, asked_at)]
-    except (httpx.TransportError, httpx.InvalidURL) as error:
-        text = f"{url} cannot be reached ({type(error).__name__}): {NO_WAY}"
-        return [Finding("fault", "proxy", text)]
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        text = f"{origin}{path} cannot be reached ({type(error).__name__}): {NO_WAY}"
+    except (ValueError, TypeError, LookupError, AttributeError) as error:
+        text = (
+            f"{origin}{path} answers as this server never does ({type(error).__name__}): {NO_WAY}"
+        )
+    return [Finding("fault", "proxy", text)]
 
 
 async def _refusal(answer: httpx.Response, host: str) -> Finding | None:
@@ -79,10 +84,18 @@ def _headers(answer: httpx.Response, path: str) -> list[Finding]:
 async def _events(answer: httpx.Response, scheme: str, asked_at: float) -> list[Finding]:
     """Read both events, which are as far apart as events ever are: the first one comes at once."""
     read, first_at = b"", 0.0
-    with suppress(httpx.TransportError):
+    try:
         async for data in answer.aiter_bytes():
             first_at = first_at or monotonic()
             read += data
+    except httpx.ReadTimeout:
+        text = (
+            "the second event has not come in time: examine with the TURNSTREAM_PING_SECONDS of "
+            "the server, or have the proxy pass on the end of a stream"
+        )
+        return [Finding("fault", "proxy", text)]
+    except httpx.TransportError:
+        pass  # It was cut off: the last event is missing.
     seconds = monotonic() - asked_at
     if LAST_EVENT not in read:
         text = (

@@ -1,11 +1,13 @@
 """`turnstream doctor`: each thing that keeps people from a server is found, with the way out."""
 
 import asyncio
+import sys
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from tests.support.endpoint import StrictEndpoint
@@ -57,6 +59,13 @@ async def test_a_setting_that_is_wrong_is_named(capsys: pytest.CaptureFixture[st
     assert "TURNSTREAM_MAX_STEPS" in line
 
 
+async def test_an_address_without_a_scheme_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as exit:
+        main(["doctor", "--url", "chat.example.org"])
+    assert exit.value.code == 2
+    assert "https://chat.example.org" in capsys.readouterr().err
+
+
 async def test_a_graph_that_cannot_be_loaded_is_named() -> None:
     [(subject, text)] = await bad("missing.py:graph")
     assert subject == "graph"
@@ -89,9 +98,24 @@ async def test_a_model_server_is_asked_for_its_list_alone() -> None:
         named = ("--model", "scripted", "--openai-base-url", endpoint.base_url)
         assert await bad(*named) == []
         assert endpoint.requests == []
-    [(subject, text)] = await bad(*named)
-    assert subject == "model"
-    assert "cannot be reached" in text
+    for model in ("scripted", "qwen2.5:7b"):
+        [(subject, text)] = await bad("--model", model, *named[2:])
+        assert subject == "model"
+        assert "cannot be reached" in text
+    assert await bad("--model", "offline", *named[2:]) == []
+
+
+async def test_packages_that_workers_need_and_are_missing_are_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("TURNSTREAM_DATABASE", "postgresql://me@127.0.0.1/t")
+    monkeypatch.setenv("TURNSTREAM_REDIS", "redis://127.0.0.1")
+    module = "turnstream.server.extensions.workers.examination"
+    monkeypatch.delitem(sys.modules, module, raising=False)
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    [(subject, text)] = await bad()
+    assert subject == "database"
+    assert "turnstream[workers]" in text
 
 
 async def test_postgres_and_redis_are_examined(
@@ -164,6 +188,49 @@ async def test_a_proxy_that_spoils_streams_is_found(
     site = NGINX.replace(line, changed) if line else NGINX
     async with examined(tmp_path, "nginx", site, **settings) as findings:
         assert cure in " ".join(each.text for each in findings if each.level != "ok")
+
+
+class Silent(httpx.AsyncByteStream):
+    """The first event of a stream, and a silence that is longer than the reader waits."""
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        yield b'data: {"scheme": "https", "http_version": "1.1"}\n\n'
+        raise httpx.ReadTimeout("")
+
+
+async def test_a_server_with_a_longer_silence_than_the_doctors_is_not_the_proxys_fault() -> None:
+    async def answer(_request: httpx.Request) -> httpx.Response:
+        headers = {"Content-Type": "text/event-stream", "Location": "/health/stream"}
+        return httpx.Response(200, headers=headers, stream=Silent())
+
+    async with httpx.AsyncClient(transport=httpx.MockTransport(answer)) as http:
+        [finding] = await examine_proxy("https://chat.example.org", http)
+    assert "TURNSTREAM_PING_SECONDS of the server" in finding.text
+
+
+async def test_a_server_that_opens_no_further_stream_says_so_through_the_doctor(
+    tmp_path: Path,
+) -> None:
+    async with (
+        serving(settings(tmp_path / "t.db", ping_seconds=15)) as client,
+        AsyncExitStack() as stack,
+    ):
+        for _ in range(8):
+            await stack.enter_async_context(client.http.stream("GET", "/health/stream"))
+        [finding] = await examine_proxy(client.url, client.http)
+    assert "as many streams open as it may" in finding.text
+
+
+async def test_an_answer_that_is_not_the_servers_is_a_finding() -> None:
+    async def answer(request: httpx.Request) -> httpx.Response:
+        assert request.headers["Origin"] == "https://chat.example.org"
+        kind = {"Content-Type": "application/problem+json"}
+        return httpx.Response(502, headers=kind, content=b"<html>")
+
+    async with httpx.AsyncClient(transport=httpx.MockTransport(answer)) as http:
+        [finding] = await examine_proxy("https://ann:hunter2@chat.example.org", http)
+    assert "as this server never does" in finding.text
+    assert "hunter2" not in finding.text
 
 
 async def test_streams_that_anybody_may_open_are_some_at_a_time(tmp_path: Path) -> None:
