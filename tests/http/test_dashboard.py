@@ -95,6 +95,18 @@ def test_the_codes_that_rules_look_for_exist() -> None:
     assert looked_for <= codes
 
 
+def test_the_count_of_each_503_begins_at_zero_so_that_a_rule_sees_the_first(
+    families: list[Metric],
+) -> None:
+    counts = {
+        sample.labels["code"]: sample.value
+        for family in families
+        for sample in family.samples
+        if sample.name == "turnstream_problems_total"
+    }
+    assert counts["storage_busy"] == counts["streams_unavailable"] == 0
+
+
 def test_every_rule_says_what_is_wrong_and_what_to_do() -> None:
     for rule in rules():
         assert rule.keys() == {"alert", "expr", "for", "labels", "annotations"}

@@ -36,6 +36,7 @@ from turnstream.server.turns.chunks import (
     ToolCallPart,
     Usage,
 )
+from turnstream.server.turns.problem_codes import ALL
 
 disable_created_metrics()  # type: ignore[no-untyped-call]  # A time for each series would double them.
 
@@ -154,6 +155,9 @@ class Metrics:
         self.headers = histogram("response_headers", "From a request to its headers", OF_REQUEST)
         self.first_chunk = histogram("stream_first_chunk", "To a stream's first event", OF_REQUEST)
         self.problems = counter("problems", "Requests refused, by the problem's code", ("code",))
+        for problem in ALL:
+            if problem.status == 503:
+                self.problems.labels(problem.code)  # At 0: a series that begins at 1 never rises.
         self.request_limits = counter(
             "request_limits", "Requests that a limit refused, by the limit", ("limit",)
         )
