@@ -4,7 +4,7 @@
 
 import { showVersion } from "./location.js";
 import { loaded } from "./notice.js";
-import { afterDrawing } from "./paint.js";
+import { afterDrawing, afterPaint } from "./paint.js";
 import { Places } from "./places.js";
 import { t } from "./texts.js";
 
@@ -50,7 +50,7 @@ export class Reading {
     const rest = () => {
       onWhole();
       if (found) afterDrawing(() => notice.told(this.#showFound(id, found, focused)));
-      else if (place) afterDrawing(() => this.#goBack(id, place));
+      else if (place) afterPaint(() => this.#goBack(id, place));
     };
     requestAnimationFrame(() => setTimeout(rest));
   }
