@@ -48,7 +48,7 @@ class LogWriter:
         self._held: dict[Place, list[str]] = {}
         """The texts of deltas."""
         self._arguments: dict[Place, int] = {}
-        """How many characters of arguments each tool call has so far."""
+        """Characters of arguments so far, by the place of the tool call."""
         self._released_at = -math.inf
         self._due = math.inf
         """When the deltas that are held are written at the latest."""

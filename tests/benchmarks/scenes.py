@@ -31,7 +31,7 @@ class Scene:
     """OpenUI's figures for its own scene: its language, JSON of components, JSON patches."""
     calls: tuple[tuple[str, Args], ...]
     results: Mapping[str, Args] = field(default_factory=dict)
-    """Of tools, by their names."""
+    """Results of tools, by the tools' names."""
 
     @property
     def written(self) -> list[tuple[str, Args]]:

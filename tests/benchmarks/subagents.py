@@ -1,5 +1,5 @@
-"""What subagents cost: the words of one beside as many words of the answer, and a turn without any
-where their words are shown beside one where they are hidden.
+"""The cost of subagents: the words of one beside as many words of the answer, and a turn without
+any where their words are shown beside one where they are hidden.
 
     make bench ARGS=subagents
 
@@ -54,7 +54,7 @@ FORMATS: Mapping[str, tuple[str, Callable[[], Json]]] = {
         },
     ),
 }
-"""Of each format the address, and a body."""
+"""The address and a body, by format."""
 
 
 async def cpu_of_turns(server: Process, *, format: str) -> Figures:

@@ -85,7 +85,7 @@ async def test_a_rule_that_denies_everything_denies_it_on_every_route(tmp_path: 
         }
         (tmp_path / "rule.txt").unlink()
         assert await on.things() == before
-    # What nobody asks for is told before.
+    # These two are refused before the thread is looked for.
     assert allowed == {
         "POST /approvals/{approval_id}: none": 404,
         "DELETE /me: not confirmed": 422,

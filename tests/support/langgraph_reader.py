@@ -48,7 +48,7 @@ class LangGraphReader:
     interrupts: list[Json] | None = None
     ends: list[str] = field(default_factory=list)
     below: dict[str, "LangGraphReader"] = field(default_factory=dict)
-    """What subagents said, by namespace."""
+    """Readers of subagents' streams, by namespace."""
 
     def read(self, frames: Iterable[Frame]) -> "LangGraphReader":
         for frame in frames:

@@ -1,4 +1,4 @@
-"""What `turnstream doctor` finds of a Postgres database and a Redis."""
+"""Checks of `turnstream doctor` on a Postgres database and a Redis."""
 
 import asyncio
 from contextlib import closing

@@ -133,7 +133,7 @@ class _Step:
     size: int = 0
     """Characters of the message."""
     told_size: int = 0
-    """Those that it had when it was last told as far as it goes."""
+    """Characters of it that its last `messages/partial` had."""
 
     def block(self, part: chunks.Part) -> tuple[str, str]:
         """Begin a text or a reasoning: return the payload around each piece of its text."""
