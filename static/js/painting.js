@@ -59,6 +59,7 @@ export class Painting {
     follower.hasEnd = state.messages.length > 0;
     editing.check();
     render(noteView(state.run, notice.words), element("connection"));
+    this.#roomForNotes(state);
     this.#log(state);
     if (this.#looksAt !== state.looksAt) forms.again();
     this.#looksAt = state.looksAt;
@@ -74,6 +75,17 @@ export class Painting {
     element("title").textContent = title;
     document.title = `${title} · ${TITLE}`;
   });
+
+  /**
+   * The room of a note stays when it goes, until a message comes: nothing moves away from under a
+   * finger.
+   */
+  #roomForNotes({ messages }) {
+    const isTaken = !this.page.follower.pinned || element("connection").childElementCount > 0;
+    const isSame = messages.length === this.#shownMessages;
+    const { classList } = element("notes");
+    classList.toggle("kept", isTaken || (isSame && classList.contains("kept")));
+  }
 
   /** A reply that was there, and the end of one, may be drawn after this painting. */
   #speak() {
