@@ -365,6 +365,11 @@ async def test_what_is_queued_begins_while_no_page_is_open_and_in_its_place(
     await begin(visit, endpoint, gate, "Two.", "Another's.")
     await queue(visit, "Second")
     thread_id = await visit.thread_id()
+
+    async def is_kept() -> bool:
+        return bool((await scripted.http.get(f"/threads/{thread_id}/queue")).json()["queue"])
+
+    await eventually(is_kept)
     await visit.page.goto("about:blank")
     body = {"thread_id": thread_id, "message": "By another device", "on_busy": "queue"}
     gate.set()

@@ -740,6 +740,11 @@ async def test_a_request_that_cannot_be_saved_waits_on(
     inside: Backend, gate: asyncio.Event, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     queued = await inside.queue(message("B"), key=KEY)
+
+    async def waits() -> bool:
+        """Nobody is trying to begin it."""
+        return await _is_free(inside) and await waiting(inside) == ["B"]
+
     with monkeypatch.context() as patch:
         tried = asyncio.Event()
 
@@ -750,8 +755,7 @@ async def test_a_request_that_cannot_be_saved_waits_on(
         patch.setattr(inside.store, "begin_run", fail)
         gate.set()
         await tried.wait()
-        await eventually(lambda: _is_free(inside))
-        assert await waiting(inside) == ["B"]
+        await eventually(waits)
     assert (await inside.queue(message("B"), key=KEY)).run_id == queued.run_id
     await inside.runs.queue.sweep()
     await is_through(inside)
