@@ -140,10 +140,15 @@ class DecisionBody(tool_fields.DecisionWithArgs, ClosedFields):
     """A decision on a call that the address names."""
 
 
+def _has(key: str) -> Schema:
+    """The schema of an object with a value of this key that is not null."""
+    return {"required": [key], "properties": {key: {"not": NOTHING}}}
+
+
 class QueuedChangeBody(ClosedFields):
     """A change of a request that waits for its turn: another message, another place, or both."""
 
-    model_config = ConfigDict(json_schema_extra={"minProperties": 1})
+    model_config = ConfigDict(json_schema_extra={"anyOf": [_has("message"), _has("place")]})
 
     message: Message | None = None
     place: (
