@@ -144,11 +144,16 @@ def search_of(extensions: Sequence[Extension]) -> Callable[[str], Search] | None
 
 def engine_of(extensions: Iterable[ExtensionType], settings: Settings) -> StorageEngine:
     """Return what opens the database that the settings name: an extension's, also one of ours that
-    is left out of these, or that of files."""
-    there_are: Sequence[ExtensionType] = (*extensions, *BUILT_IN)
+    is left out of these, or that of files. Raises ExtensionError if none does."""
+    there_are = _known_to(settings, (*extensions, *BUILT_IN))
     engines: list[StorageEngine] = [
         engine for each in there_are if (engine := each.engine(settings))
     ]
+    if not engines and not isinstance(settings.database, Path):
+        raise ExtensionError(
+            f"{settings.database} is opened by an extension whose settings these have not: make "
+            "them with turnstream.server.extensions.built_in.ServerSettings"
+        )
     return engines[0] if engines else Files()
 
 

@@ -16,6 +16,7 @@ from turnstream.server.extensions.base import (
 from turnstream.server.extensions.built_in import BUILT_IN, ServerSettings
 from turnstream.server.extensions.loading import (
     declared,
+    engine_of,
     named,
     search_of,
     settings_with,
@@ -24,6 +25,7 @@ from turnstream.server.extensions.loading import (
 from turnstream.server.extensions.search import SearchExtension, SearchSettings
 from turnstream.server.extensions.versions import VersionsExtension, VersionsSettings
 from turnstream.server.runs.hooks import RunHooks
+from turnstream.server.settings import Settings
 from turnstream.server.storage.search import Search
 from turnstream.server.turns.header import ThreadKey
 
@@ -110,6 +112,12 @@ def test_what_the_settings_switch_off_is_not_made() -> None:
     kind = settings_with([Toy])
     assert [each.name for each in switched_on([Toy], kind.model_validate({}))] == ["toy"]
     assert switched_on([Toy], kind.model_validate({"toy_word": "off"})) == ()
+
+
+def test_settings_of_the_core_alone_name_no_database_that_an_extension_opens() -> None:
+    settings = Settings.model_validate({"database": "postgresql://host/name"})
+    with pytest.raises(ExtensionError, match=r"make them with .*ServerSettings"):
+        engine_of(BUILT_IN, settings)
 
 
 def test_a_setting_of_another_name_is_refused() -> None:
