@@ -9,7 +9,7 @@ import re
 from typing import Any
 
 import pytest
-from playwright.async_api import Route, expect
+from playwright.async_api import Request, Route, expect
 
 from tests.browser.conftest import Visitors, both_layouts, both_looks, own_profile
 from tests.browser.networks import hold, reconnect
@@ -18,6 +18,7 @@ from tests.browser.test_threads_page import begin_anew, show_list
 from tests.support.endpoint import Call, StrictEndpoint, reply, text_reply
 from tests.support.samples import repeat
 from tests.support.serving import Client
+from tests.support.waiting import until
 
 WRONG = "no-such-thread"
 
@@ -392,25 +393,27 @@ async def test_a_message_is_sent_again_by_itself_when_a_gateway_has_no_server_fo
 
 
 @own_profile
+def is_post(request: Request) -> bool:
+    return request.url.endswith("/chat")
+
+
 async def test_a_message_is_tried_again_ever_more_seldom_but_every_minute(visit: Visit) -> None:
-    page, tries = visit.page, 0
-
-    async def away(route: Route) -> None:
-        nonlocal tries
-        tries += 1
-        await route.fulfill(status=502)
-
+    page, tries, answers = visit.page, list[Request](), list[Request]()
     await page.clock.install()
-    await page.route("**/chat", away)
+    await page.route("**/chat", lambda route: route.fulfill(status=502))
+    page.on("request", lambda asked: tries.append(asked) if is_post(asked) else None)
+    page.on("requestfinished", lambda asked: answers.append(asked) if is_post(asked) else None)
     await visit.say("Hello")
     await expect(visit.said).to_contain_text("Not sent yet")
     for about in (10, 20, 40, 60, 60):
-        before, seconds = tries, 0
-        while tries == before:
+        before, seconds = len(tries), 0
+        while len(tries) == before:
             async with asyncio.timeout(20):
                 await page.clock.run_for(1000)
             seconds += 1
             # The page hears of an answer between two seconds.
+            await page.evaluate("() => document.title")
+            await until(lambda: len(answers) == len(tries))
             await page.evaluate("() => document.title")
         assert about - 1 <= seconds <= about + 5
     await page.clock.resume()
