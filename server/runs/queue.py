@@ -267,9 +267,10 @@ class RunQueue:
         if len(self._posters) > MAX_POSTERS:
             del self._posters[next(iter(self._posters))]
 
-    async def withdraw(self, key: ThreadKey, run_id: str) -> bool:
+    async def withdraw(self, key: ThreadKey, run_id: str, *, is_listed: bool = False) -> bool:
         """See `QueueStore.withdraw`."""
-        withdrawn = await self._store.withdraw(key, run_id, self._audit.withdrawn(key, run_id))
+        audited = self._audit.withdrawn(key, run_id)
+        withdrawn = await self._store.withdraw(key, run_id, audited, is_listed=is_listed)
         if withdrawn:
             self._posters.pop(run_id, None)
             self._changed(run_id)

@@ -36,6 +36,7 @@ from turnstream.server.storage.tables import (
     queued_requests,
     requests,
     threads,
+    withdrawn_runs,
 )
 from turnstream.server.turns.header import ThreadKey
 
@@ -47,6 +48,7 @@ MOVED: dict[Table, dict[str, Any]] = {
     approvals: {"roles": "[]", "display_name": ""},
     # The same of who has posted a request that waits.
     queued_requests: {"roles": "[]", "display_name": ""},
+    withdrawn_runs: {},
     unfinished.answers: {},
     removed_rows.removed_messages: {},
     substep_rows.substeps: {},

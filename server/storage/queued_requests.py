@@ -6,7 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from turnstream.server.turns.header import ThreadKey
-from turnstream.server.turns.requests import IdempotencyKey, TurnRequest
+from turnstream.server.turns.requests import IdempotencyKey, RunRecord, TurnRequest
+
+MAX_WITHDRAWN = 20
+"""Withdrawn runs that are listed of a thread, the last ones."""
 
 if TYPE_CHECKING:
     from turnstream.server.storage.also import Also
@@ -39,6 +42,16 @@ class QueuedRequest:
     def is_later(self) -> bool:
         """True if it is not due yet: it holds up no other."""
         return self.due_at is not None and self.due_at > time.time()
+
+
+@dataclass(frozen=True, slots=True)
+class WithdrawnRun:
+    """A run that was cancelled before its turn: it has said nothing."""
+
+    run_id: str
+    withdrawn_at: float
+    """Unix time."""
+    record: RunRecord | None
 
 
 class QueueFull(Exception):
@@ -98,8 +111,18 @@ class QueueStore(Protocol):
         """Give a request another place among those that wait; 1: it is the next one. None: it does
         not wait any more."""
 
-    async def withdraw(self, key: ThreadKey, run_id: str, also: "Also" = ()) -> bool:
-        """Forget a request, and its idempotency key. False: it does not wait any more."""
+    async def withdraw(
+        self, key: ThreadKey, run_id: str, also: "Also" = (), *, is_listed: bool = False
+    ) -> bool:
+        """Forget a request, and its idempotency key; with `is_listed`, its run is one of the
+        thread's withdrawn ones. False: it does not wait any more."""
+
+    async def withdrawn(self, key: ThreadKey) -> Sequence[WithdrawnRun]:
+        """Return the last MAX_WITHDRAWN withdrawn runs of a thread that are listed, the last one
+        first."""
+
+    async def forget_withdrawn(self, key: ThreadKey, run_id: str) -> bool:
+        """List a withdrawn run no more. False: it is not listed."""
 
     async def next_queued(self, key: ThreadKey) -> str | None:
         """Return the id of the run that is to begin when the thread is free. While somebody is to

@@ -27,12 +27,23 @@ from turnstream.server.storage import claims, thread_list
 from turnstream.server.storage.claims import Taking
 from turnstream.server.storage.engine_statements import statements_of
 from turnstream.server.storage.interfaces import Granted, ThreadEntry
-from turnstream.server.storage.queued_requests import QueuedRequest, QueueFull
-from turnstream.server.storage.tables import approvals, queued_requests, requests, threads
+from turnstream.server.storage.queued_requests import (
+    MAX_WITHDRAWN,
+    QueuedRequest,
+    QueueFull,
+    WithdrawnRun,
+)
+from turnstream.server.storage.tables import (
+    approvals,
+    queued_requests,
+    requests,
+    threads,
+    withdrawn_runs,
+)
 from turnstream.server.storage.tables import claims as claim_rows
 from turnstream.server.storage.thread_list import of
 from turnstream.server.turns.header import ThreadKey
-from turnstream.server.turns.requests import IdempotencyKey, TurnRequest
+from turnstream.server.turns.requests import IdempotencyKey, RunRecord, TurnRequest
 
 logger = logging.getLogger(__name__)
 
@@ -156,12 +167,45 @@ def move(connection: Connection, key: ThreadKey, run_id: str, place: int) -> Que
     return get(connection, key, run_id)
 
 
-def withdraw(connection: Connection, key: ThreadKey, run_id: str) -> bool:
+def withdraw(connection: Connection, key: ThreadKey, run_id: str, *, is_listed: bool) -> bool:
+    queued = get(connection, key, run_id) if is_listed else None
     withdrawn = delete(queued_requests).where(*_is(key, run_id), ~queued_requests.c.has_begun)
     if not connection.execute(withdrawn).rowcount:
         return False
     claims.forget_requests(connection, run_id)
+    if queued:
+        _list_withdrawn(connection, key, run_id, queued.request.record)
     return True
+
+
+def _list_withdrawn(
+    connection: Connection, key: ThreadKey, run_id: str, record: RunRecord | None
+) -> None:
+    row = {"owner": key.owner, "thread_id": key.thread_id, "run_id": run_id}
+    kept = json.dumps(asdict(record) if record else None)
+    made = insert(withdrawn_runs).values(**row, withdrawn_at=time.time(), record=kept)
+    connection.execute(made)
+    for old in withdrawn(connection, key)[MAX_WITHDRAWN:]:
+        forget_withdrawn(connection, key, old.run_id)
+
+
+def withdrawn(connection: Connection, key: ThreadKey) -> Sequence[WithdrawnRun]:
+    last_first = (withdrawn_runs.c.withdrawn_at.desc(), withdrawn_runs.c.run_id)
+    found = select(withdrawn_runs).where(*_withdrawn_of(key)).order_by(*last_first)
+    return [
+        WithdrawnRun(row.run_id, row.withdrawn_at, RunRecord(**kept) if kept else None)
+        for row in connection.execute(found)
+        for kept in [json.loads(row.record)]
+    ]
+
+
+def forget_withdrawn(connection: Connection, key: ThreadKey, run_id: str) -> bool:
+    is_it = (*_withdrawn_of(key), withdrawn_runs.c.run_id == run_id)
+    return bool(connection.execute(delete(withdrawn_runs).where(*is_it)).rowcount)
+
+
+def _withdrawn_of(key: ThreadKey) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
+    return withdrawn_runs.c.owner == key.owner, withdrawn_runs.c.thread_id == key.thread_id
 
 
 def next_of(connection: Connection, key: ThreadKey) -> str | None:
@@ -245,6 +289,7 @@ def forget(connection: Connection, key: ThreadKey, run_id: str) -> None:
 
 def remove(connection: Connection, key: ThreadKey) -> None:
     connection.execute(delete(queued_requests).where(*_of(key)))
+    connection.execute(delete(withdrawn_runs).where(*_withdrawn_of(key)))
 
 
 def hold(connection: Connection, key: ThreadKey, until: float | None) -> None:

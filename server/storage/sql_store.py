@@ -40,7 +40,7 @@ from turnstream.server.storage.interfaces import (
     WaitingApproval,
 )
 from turnstream.server.storage.kept_substeps import KeptSubstep
-from turnstream.server.storage.queued_requests import QueuedRequest
+from turnstream.server.storage.queued_requests import QueuedRequest, WithdrawnRun
 from turnstream.server.storage.removed_messages import RemovedMessage
 from turnstream.server.storage.search import Search
 from turnstream.server.storage.thread_metadata import Metadata
@@ -469,14 +469,22 @@ class SqlStore(ABC):
     async def move_queued(self, key: ThreadKey, run_id: str, place: int) -> QueuedRequest | None:
         return await self.write(queued_rows.move, key, run_id, place)
 
-    async def withdraw(self, key: ThreadKey, run_id: str, also: Also = ()) -> bool:
+    async def withdraw(
+        self, key: ThreadKey, run_id: str, also: Also = (), *, is_listed: bool = False
+    ) -> bool:
         def withdraw(connection: Connection) -> bool:
-            is_withdrawn = queued_rows.withdraw(connection, key, run_id)
+            is_withdrawn = queued_rows.withdraw(connection, key, run_id, is_listed=is_listed)
             if is_withdrawn:
                 perform(connection, also)
             return is_withdrawn
 
         return await self.write(withdraw)
+
+    async def withdrawn(self, key: ThreadKey) -> Sequence[WithdrawnRun]:
+        return await self.read(queued_rows.withdrawn, key)
+
+    async def forget_withdrawn(self, key: ThreadKey, run_id: str) -> bool:
+        return await self.write(queued_rows.forget_withdrawn, key, run_id)
 
     async def next_queued(self, key: ThreadKey) -> str | None:
         return await self.read(queued_rows.next_of, key)

@@ -155,6 +155,18 @@ queued_requests = Table(
 when no worker begins it. `due_at`: a Unix time before which its run does not begin; null: it may
 begin when the thread is free."""
 
+withdrawn_runs = Table(
+    "withdrawn_runs",
+    metadata,
+    Column("owner", TEXT, primary_key=True),
+    Column("thread_id", TEXT, primary_key=True),
+    Column("run_id", TEXT, primary_key=True),
+    Column("withdrawn_at", Float, nullable=False),
+    Column("record", TEXT, nullable=False),
+)
+"""Runs that were cancelled before their turn, for clients that list them. `record` is JSON, null
+where a client has said nothing of the run."""
+
 ADDED_LATER = {
     threads: ("graph", "allowed_tools", "pinned", "archived", "forget_at", "run_base"),
     approvals: ("is_alone",),

@@ -53,6 +53,7 @@ TABLE = """\
 409 queue_full | As many requests wait for the thread as `limit` lets. | Wait for the run, withdraw one of them, or raise the setting.
 409 run_in_progress | The thread has a live run, `run_id`. | Attach to its `stream_url`, stop it at its `stop_url`, or wait for its end.
 409 run_kept | A run is not deleted by itself: what it said is its thread's. | Delete the thread.
+409 run_waits | A run of the thread waits for its turn, `run_id`. | Wait for its end, or cancel it.
 409 thread_being_deleted | The thread is being deleted. | Start a new thread.
 409 thread_changed | The thread has had another run since `based_on`: `run_id`, `run_state`, `updated_at`, `new_messages`. | Load the thread, and send the request again with the `run_id` if it still applies.
 409 thread_exists | A thread has this id. | Send another id, or `if_exists: do_nothing`.

@@ -293,7 +293,15 @@ async def test_langgraphs_runs_are_pending_until_their_turn(
         assert stream.response.headers["x-queue-place"] == "2"
     cancelled = await client.http.post(f"{LG}/{two['run_id']}/cancel?wait=1")
     assert cancelled.status_code == 204
-    assert (await client.http.get(f"{LG}/{two['run_id']}")).status_code == 404
+    # As with LangGraph's own server, it stays in the list.
+    assert (await client.http.get(f"{LG}/{two['run_id']}")).json()["status"] == "interrupted"
+    listed = (await client.http.get(LG, params={"status": "interrupted"})).json()
+    assert [run["run_id"] for run in listed] == [two["run_id"]]
+    result = (await client.http.get(f"{LG}/{two['run_id']}/join")).json()
+    assert result["__error__"]["error"] == "request_withdrawn"
+    for status in (204, 404):
+        gone = await client.http.delete(f"{LG}/{two['run_id']}")
+        assert gone.status_code == status
     join = asyncio.create_task(client.http.get(f"{LG}/{one['run_id']}/join"))
     live.set()
     assert (await join).json()["messages"][-1]["content"] == "Second."
@@ -321,6 +329,22 @@ async def test_a_run_of_langgraphs_sdk_begins_seconds_later_at_the_earliest(
     ):
         refused = await client.http.post(path, json={**HUMAN, **wrong})
         assert refused.status_code == 422, wrong
+
+
+async def test_a_state_is_not_changed_while_a_run_of_langgraphs_sdk_waits(client: Client) -> None:
+    run = (await client.http.post(LG, json={**HUMAN, "after_seconds": 3_600})).json()
+    update = {"values": {"messages": [{"type": "ai", "content": "Sisyphus"}]}}
+    state = "/langgraph/threads/t1/state"
+    refused = await client.http.post(state, json=update)
+    assert (refused.status_code, refused.json()["code"]) == (409, "run_waits")
+    assert refused.json()["run_id"] == run["run_id"]
+    await client.http.post(f"{LG}/{run['run_id']}/cancel")
+    assert (await client.http.post(state, json=update)).status_code == 200
+    assert (await client.http.get(state)).json()["values"]["messages"][-1]["content"] == "Sisyphus"
+    assert [run["status"] for run in (await client.http.get(LG)).json()] == [
+        "success",
+        "interrupted",
+    ]
 
 
 @pytest.mark.one_process

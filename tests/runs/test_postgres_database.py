@@ -34,7 +34,10 @@ from turnstream.server.storage.queued_requests import QueuedRequest
 from turnstream.server.turns.header import ThreadKey
 from turnstream.server.turns.requests import TextContent, TurnRequest, UserMessage
 
-NEWER = "removed_messages, thread_metadata, assistants, run_records, substeps, queued_requests"
+NEWER = (
+    "removed_messages, thread_metadata, assistants, run_records, substeps, queued_requests, "
+    "withdrawn_runs"
+)
 NEWER_COLUMN = "ALTER TABLE approvals DROP COLUMN is_alone"
 CUT = """
     SELECT pg_terminate_backend(pid) FROM pg_stat_activity

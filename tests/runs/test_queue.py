@@ -303,6 +303,24 @@ async def test_a_request_that_waits_can_be_edited_and_withdrawn(
 
 
 @pytest.mark.usefixtures("first")
+async def test_the_last_withdrawn_runs_of_a_thread_are_listed_where_that_is_asked_for(
+    inside: Backend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(queued_rows, "MAX_WITHDRAWN", 2)
+    record = RunRecord("mine", {"topic": "tides"})
+    ids = list[str]()
+    for _ in range(4):
+        queued = await inside.queue(replace(message("B"), record=record))
+        assert await inside.runs.queue.withdraw(key_of(), queued.run_id, is_listed=True)
+        ids.append(queued.run_id)
+    queued = await inside.queue(message("C"))
+    assert await inside.runs.queue.withdraw(key_of(), queued.run_id)
+    listed = await inside.store.withdrawn(key_of())
+    assert [run.run_id for run in listed] == ids[:1:-1]
+    assert listed[0].record == record
+
+
+@pytest.mark.usefixtures("first")
 async def test_requests_that_wait_begin_in_the_order_that_they_are_given(
     inside: Backend, gate: asyncio.Event
 ) -> None:

@@ -151,6 +151,10 @@ def _delay_requests(connection: Connection) -> None:
     connection.execute(text(added))
 
 
+def _list_withdrawn_runs(connection: Connection) -> None:
+    tables.withdrawn_runs.create(connection)
+
+
 STEPS: Sequence[Callable[[Connection], None]] = (
     _leave_out,
     _index_titles,
@@ -168,6 +172,7 @@ STEPS: Sequence[Callable[[Connection], None]] = (
     _queue_requests,
     _know_lone_approvals,
     _delay_requests,
+    _list_withdrawn_runs,
 )
 """From version 1 to 2, and so on."""
 VERSION = 1 + len(STEPS)

@@ -9,6 +9,7 @@ from contextlib import aclosing, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
+from operator import itemgetter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 from urllib.parse import urlencode
@@ -54,10 +55,10 @@ from turnstream.server.runs.client_values import allowed_names
 from turnstream.server.runs.endings import told_end
 from turnstream.server.runs.lives import StreamLost
 from turnstream.server.runs.lost_chunks import told_so_far
-from turnstream.server.runs.queue import QueuedRun
+from turnstream.server.runs.queue import QueuedRun, Withdrawn
 from turnstream.server.runs.reader import LoggedRun, RunReader
 from turnstream.server.storage.interfaces import StorageUnavailable, ThreadEntry
-from turnstream.server.storage.queued_requests import QueuedRequest
+from turnstream.server.storage.queued_requests import QueuedRequest, WithdrawnRun
 from turnstream.server.turns import problem_codes
 from turnstream.server.turns.accumulate import is_in_order
 from turnstream.server.turns.chunks import Chunk, Done, Error, Interrupt
@@ -130,7 +131,8 @@ _MODES = {"type": "string", "pattern": f"^(({_NAMES})?(,|$))*$"}
 @Operation(
     "langgraphListRuns",
     Answer(
-        "The runs that wait, the last one first, and the last that has begun.",
+        "The runs that wait, the last one first; then the last that has begun, and those that were "
+        "cancelled before their turn.",
         list[some_of(LangGraphRunJson)],  # type: ignore[misc]
     ),
     STORAGE | pick("thread_not_found"),
@@ -142,18 +144,20 @@ _MODES = {"type": "string", "pattern": f"^(({_NAMES})?(,|$))*$"}
     },
 )
 async def list_runs(request: ApiRequest) -> Response:
-    """List the runs of a thread that wait for their turn, and its last run: of earlier ones the
-    server keeps what they said."""
-    query, key = request.query_params, thread_key(request)
-    queue, entry = await request.state["store"].queue(key), await request.state["store"].get(key)
+    """List the runs of a thread that wait for their turn or were cancelled before it, and its last
+    run: of earlier ones the server keeps what they said."""
+    query, key, store = request.query_params, thread_key(request), request.state["store"]
+    queue, entry = await store.queue(key), await store.get(key)
     if entry is None:
         raise unknown_thread(key)
     waits = waiting(queue, entry)
     runs = [await _pending(request, entry, queued) for queued in reversed(waits)]
+    over = [await _withdrawn(request, entry, run) for run in await store.withdrawn(key)]
     if entry.run_id and all(entry.run_id != queued.run_id for queued in waits):
         record = await _recorded(request, entry, entry.run_id)
         status = STATUSES[entry.run_state][1]
-        runs.append(_run(entry.id, entry.run_id, record, entry.updated_at, status))
+        over.append(_run(entry.id, entry.run_id, record, entry.updated_at, status))
+    runs += sorted(over, key=itemgetter("updated_at"), reverse=True)
     found = [run for run in runs if query.get("status", run["status"]) == run["status"]]
     first = _number(query.get("offset"), 0)
     page = found[first : first + _number(query.get("limit"), PAGE_SIZE)]
@@ -170,9 +174,19 @@ async def _pending(
 ) -> LangGraphRunJson:
     """A run that waits for its turn, or could not begin."""
     record = await _known(request, entry, queued.request.record)
-    at = datetime.fromtimestamp(queued.queued_at, UTC).isoformat(timespec="milliseconds")
     status: RunStatus = "error" if queued.problem else "pending"
-    return _run(queued.key.thread_id, queued.run_id, record, at, status)
+    return _run(entry.id, queued.run_id, record, _time(queued.queued_at), status)
+
+
+async def _withdrawn(
+    request: ApiRequest, entry: ThreadEntry, run: WithdrawnRun
+) -> LangGraphRunJson:
+    record = await _known(request, entry, run.record)
+    return _run(entry.id, run.run_id, record, _time(run.withdrawn_at), "interrupted")
+
+
+def _time(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds")
 
 
 @Operation("langgraphGetRun", Answer("The run.", LangGraphRunJson), _FOUND)
@@ -181,6 +195,8 @@ async def get_run(request: ApiRequest) -> Response:
     entry, run = await _find(request)
     if isinstance(run, QueuedRequest):
         return JSONResponse(await _pending(request, entry, run))
+    if isinstance(run, WithdrawnRun):
+        return JSONResponse(await _withdrawn(request, entry, run))
     run_id = request.path_params["run_id"]
     if run and entry.run_id != run_id and await _is_taken_back(request, entry, run_id):
         raise problem("run_not_found")
@@ -213,6 +229,8 @@ async def _is_taken_back(request: ApiRequest, entry: ThreadEntry, run_id: str) -
 async def await_run(request: ApiRequest) -> Response:
     """Wait until a run is over, and answer with the state that it leaves."""
     entry, found = await _find(request)
+    if isinstance(found, WithdrawnRun):
+        return JSONResponse({"__error__": _refused(Withdrawn())})
     run = QueuedRun.of(found, 1) if isinstance(found, QueuedRequest) else found
     stops = request.query_params.get("cancel_on_disconnect") in YES
     key, run_id = ThreadKey(owner(request), entry.id), request.path_params["run_id"]
@@ -264,7 +282,7 @@ async def join_run(request: ApiRequest) -> Response:
     return await _stream(request, run, modes, stops=stops, after=place.after, headers=headers)
 
 
-async def _own_modes(request: ApiRequest, found: LoggedRun | QueuedRequest | None) -> stream.Modes:
+async def _own_modes(request: ApiRequest, found: "Found") -> stream.Modes:
     """The modes of a run's own stream; all, if it is no longer the last of its thread."""
     record = found.request.record if isinstance(found, QueuedRequest) else None
     if isinstance(found, LoggedRun):
@@ -395,10 +413,11 @@ async def cancel_run(request: ApiRequest) -> Response:
     _check_action(request, "rollback")
     _, run = await _find(request)
     key, run_id = thread_key(request), request.path_params["run_id"]
-    if isinstance(run, QueuedRequest) and await runs.queue.withdraw(key, run_id):
-        is_awaited = query.get("wait") in YES
-        return Response(status_code=204) if is_awaited else JSONResponse({}, 202)
     rolls_back, waits = query.get("action") == "rollback", query.get("wait") in YES
+    if isinstance(run, QueuedRequest) and await runs.queue.withdraw(
+        key, run_id, is_listed=not rolls_back
+    ):
+        return Response(status_code=204) if waits else JSONResponse({}, 202)
     if rolls_back:
         await runs.roll_back(principal(request), key, run_id, WIRE_FORMAT.name)
     if not waits:
@@ -666,7 +685,7 @@ def _result_of(
             if isinstance(run, QueuedRun):
                 run = await request.state["runs"].queue.begun(run)
         except InvalidRequest as refused:
-            return as_json({"__error__": snapshot.error_json(refused.code, refused.message)})
+            return as_json({"__error__": _refused(refused)})
         except StreamLost:
             run = None
         if run is None:
@@ -684,6 +703,11 @@ def _result_of(
     return request.state["streams"].awaited(
         body, rights(request), {}, expires_at=expires_at, left=left
     )
+
+
+def _refused(refused: InvalidRequest) -> Json:
+    """Say why a run that waited for its turn has not begun."""
+    return snapshot.error_json(refused.code, refused.message)
 
 
 async def result_json(
@@ -780,11 +804,12 @@ def _result_place(run: RunHeader | QueuedRun) -> dict[str, str]:
     return {"Content-Location": place, "Location": f"{place}/join"}
 
 
-async def _find(
-    request: ApiRequest,
-) -> tuple[ThreadEntry, LoggedRun | QueuedRequest | None]:
-    """Find the thread and the run that the address names. The run is None if its log is no longer
-    held. Raises Problem."""
+Found = LoggedRun | QueuedRequest | WithdrawnRun | None
+"""A run; None: its log is no longer held."""
+
+
+async def _find(request: ApiRequest) -> tuple[ThreadEntry, Found]:
+    """Find the thread and the run that the address names. Raises Problem."""
     key, run_id, store = thread_key(request), request.path_params["run_id"], request.state["store"]
     queued, entry = await store.queued(key, run_id), await store.get(key)
     if entry is None:
@@ -794,9 +819,16 @@ async def _find(
     run = await request.state["reader"].find(key, run_id)
     if run is None and entry.run_id != run_id:
         if queued is None:
-            raise problem("run_not_found")
+            return entry, await _find_withdrawn(request, run_id)
         return entry, queued
     return entry, run
+
+
+async def _find_withdrawn(request: ApiRequest, run_id: str) -> WithdrawnRun:
+    for run in await request.state["store"].withdrawn(thread_key(request)):
+        if run.run_id == run_id:
+            return run
+    raise problem("run_not_found")
 
 
 async def _recorded(request: ApiRequest, entry: ThreadEntry, run_id: str) -> RunRecord:
@@ -992,7 +1024,7 @@ async def cancel_runs(request: ApiRequest) -> Response:
     if asked.status != "running":
         for key, run_id in await store.queued_of(owner(request), MAX_SEARCHED):
             if await is_asked(key, run_id):
-                await runs.queue.withdraw(key, run_id)
+                await runs.queue.withdraw(key, run_id, is_listed=True)
     for _ in range(MAX_SEARCHED // PAGE_SIZE):
         page = await store.page(owner(request), PAGE_SIZE, cursor, "live")
         for entry in page.entries if asked.status != "pending" else ():
@@ -1007,16 +1039,19 @@ async def cancel_runs(request: ApiRequest) -> Response:
 
 @Operation(
     "langgraphDeleteRun",
-    {204: Answer("The run waited for its turn, and is withdrawn.")},
+    {204: Answer("The run has not begun: it is withdrawn, and listed no more.")},
     _FOUND | pick("run_kept"),
 )
 async def delete_run(request: ApiRequest) -> Response:
-    """Withdraw a run that waits for its turn.
+    """Withdraw a run that waits for its turn, or list one no more that was cancelled before it.
 
     Another one is not deleted: what it said is its thread's, and goes with it.
     """
     _, run = await _find(request)
-    queue = request.state["runs"].queue
+    queue, store = request.state["runs"].queue, request.state["store"]
     if isinstance(run, QueuedRequest) and await queue.withdraw(run.key, run.run_id):
+        return Response(status_code=204)
+    if isinstance(run, WithdrawnRun):
+        await store.forget_withdrawn(thread_key(request), run.run_id)
         return Response(status_code=204)
     raise problem("run_kept")

@@ -45,7 +45,8 @@ from turnstream.server.http.operations import (
     says,
     whole_number,
 )
-from turnstream.server.http.problems import unknown_thread
+from turnstream.server.http.problems import problem, unknown_thread
+from turnstream.server.http.queue import waiting
 from turnstream.server.http.state import ApiRequest, owner, principal, thread_key
 from turnstream.server.http.thread_json import as_json, written
 from turnstream.server.runs.asides import asides_of
@@ -379,6 +380,7 @@ _UPDATE = (
     | pick("unsupported_option", "unsupported_message", "unsupported_checkpoint", "nothing_to_do")
     | pick("unknown_checkpoint", "unknown_message", "thread_not_found", "thread_too_large")
     | pick("thread_being_deleted", "thread_still_busy", "run_in_progress", "graph_not_served")
+    | pick("run_waits")
     | pick("forbidden", "limit_exceeded", "guard_failed", "model_not_allowed")
     | pick("interrupt_pending")
 )
@@ -454,6 +456,7 @@ async def update_state(request: ApiRequest) -> Response:
         raise unknown_thread(thread_key(request))
     if asked.values is None and asked.as_node is None:
         return await _state_at(request, asked.place, LangGraphStateBody(), headers)
+    await _check_is_free(request, found.entry)
     thread = found.thread if asked.place is None else await branch_at(request, found, asked.place)
     turn = state_update(
         asked.values, thread, asked.place, asked.as_node, request.state["body_limits"]
@@ -466,6 +469,15 @@ async def update_state(request: ApiRequest) -> Response:
         raise unknown_thread(thread_key(request))
     count = len(again.thread.messages)
     return JSONResponse({"checkpoint": snapshot.checkpoint(again.thread, count)}, headers=headers)
+
+
+async def _check_is_free(request: ApiRequest, entry: ThreadEntry) -> None:
+    """Raises Problem if a run is to begin as soon as it can: its caller has not seen the changed
+    state. While the graph waits for an answer, no run is."""
+    queue = await request.state["store"].queue(thread_key(request))
+    for queued in waiting(queue, entry):
+        if not queued.problem and entry.run_state != "waiting":
+            raise problem("run_waits", run_id=queued.run_id)
 
 
 async def _state_at(
