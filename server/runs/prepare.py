@@ -18,6 +18,7 @@ from turnstream.server.runs.interrupts import check_goes_past
 from turnstream.server.runs.plan import Plan, plan, plan_update
 from turnstream.server.runs.reviewed_calls import review_answer
 from turnstream.server.runs.thread_state import ThreadState
+from turnstream.server.runs.thread_version import QuestionWaits, is_unseen
 from turnstream.server.runs.versions import VersionsOf
 from turnstream.server.turns.chunks import Approval, Interrupt
 from turnstream.server.turns.header import ThreadKey
@@ -50,6 +51,9 @@ async def prepare(
     request = answering(request, interrupts)
     if request.approvals or not request.resume:
         request = resuming(request, interrupts)
+    # A run that was stopped may leave calls of its thread open.
+    if is_unseen(request) and state.pending("client", "approval"):
+        raise QuestionWaits
     if not (request.resume or request.update):
         check_goes_past(request, state.interrupts)
     base = state.checkpoint_id

@@ -44,7 +44,7 @@ class QuestionWaits(InvalidRequest):
         super().__init__("interrupt_pending", sentence, 409)
 
 
-def _is_unseen(request: TurnRequest) -> bool:
+def is_unseen(request: TurnRequest) -> bool:
     """Return True if the author of a message or an input may not have seen a question of the
     thread."""
     is_new = request.message is not None or request.is_input_alone
@@ -57,7 +57,7 @@ async def check_version(request: TurnRequest, run: NewRun, checkpoints: Checkpoi
     if entry is None:
         if request.needs_thread:
             raise UnknownThread(run.key)
-    elif _is_unseen(request) and entry.run_state == "waiting":
+    elif is_unseen(request) and entry.run_state == "waiting":
         raise QuestionWaits
     elif request.based_on not in (None, entry.run_id):
         state = await checkpoints.load(run.key)

@@ -443,6 +443,25 @@ async def test_a_request_waits_for_an_approval_that_a_stopped_run_has_left_open(
         assert await said(inside) == ["A", "B"]
 
 
+async def test_a_message_waits_for_an_unseen_approval_that_a_stopped_run_has_left_open(
+    tmp_path: Path,
+) -> None:
+    pays = [call('{"word": "rent"}', name=f"pay{n}", id=f"c{i}", index=i) for i, n in PAYMENTS]
+    model, tools = ScriptedModel.of([*pays, finish("tool_calls")]), GatedTools()
+    async with backend(tmp_path / "t.db", model, catalogue=tools.catalogue) as inside:
+        await inside.turn(message("A"))
+        run = await inside.start(approvals(("c0", True)))
+        await tools.begun("rent")
+        await inside.runs.stop(key_of(), run.header.run_id)
+        unseen = replace(message("B"), thread_id=THREAD, on_interrupt="queue", on_busy="queue")
+        queued = await inside.runs.start_or_queue(LOCAL, unseen, DEFAULT.name)
+        assert isinstance(queued, QueuedRun)
+        assert await waiting(inside) == ["B"]
+        await decide(inside, ("c0", False, None, None, "c0.2"), ("c1", False))
+        await is_through(inside)
+        assert await said(inside) == ["A", "B"]
+
+
 async def test_a_request_waits_for_an_open_question_beside_an_approval_that_has_expired(
     tmp_path: Path, gate: asyncio.Event
 ) -> None:
