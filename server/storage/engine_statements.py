@@ -3,12 +3,13 @@
 The connections of another engine carry their own, so that no module of this folder has to know it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 
 from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
 from turnstream.server.storage.faults import fault
+from turnstream.server.storage.interfaces import Section
 
 OPTION = "turnstream_statements"
 """The execution option by which an engine's connections carry its `EngineStatements`."""
@@ -17,8 +18,12 @@ OPTION = "turnstream_statements"
 class EngineStatements:
     """In a SQLite file one transaction writes at a time: none has to wait for another."""
 
-    checkpoint_tables: Sequence[str] = ("checkpoints", "writes")
-    """The tables of LangGraph's saver that have rows of threads."""
+    checkpoint_tables: Mapping[str, tuple[Section, str]] = {
+        "checkpoints": ("checkpoints", "length(checkpoint) + length(metadata)"),
+        "writes": ("writes", "length(value)"),
+    }
+    """The tables of LangGraph's saver that have rows of threads: what these are, and the bytes of
+    one in SQL. A checkpoint of a SQLite file has its values inside."""
 
     def await_turn(self, connection: Connection, owner: str) -> None:
         """Have the transactions that move threads of one owner come one after the other: so nobody

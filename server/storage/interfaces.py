@@ -159,6 +159,18 @@ class IdleThread:
 ClaimResult = Granted | Held | Repeated | Hidden
 
 
+Section = Literal["checkpoints", "values", "writes"]
+"""The parts in which checkpoints are stored."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """The room that a part of a thread takes."""
+
+    count: int = 0
+    bytes: int = 0
+
+
 class ThreadStore(
     RemovedMessages,
     KeptSubsteps,
@@ -291,6 +303,9 @@ class ThreadStore(
     ) -> Created | None:
         """Add a thread without a run, whose `run_id` is empty, made for this graph, with metadata;
         one that is there stays as it is. None: the id is that of a hidden one."""
+
+    async def checkpoint_sizes(self, key: ThreadKey) -> Mapping[Section, Rows]:
+        """Count the rows and bytes of a thread's checkpoints; none: no run has begun it."""
 
     async def copy(self, source: ThreadKey, new: ThreadKey) -> ThreadEntry | None:
         """Copy a thread that is not live, with its checkpoints, under an id that nobody has. A live

@@ -9,6 +9,7 @@ from sqlalchemy import Connection
 from turnstream.server.storage import (
     approvals,
     assistant_rows,
+    checkpoint_sizes,
     claims,
     extension_tables,
     hidden_threads,
@@ -35,6 +36,8 @@ from turnstream.server.storage.interfaces import (
     IdleThread,
     LostRun,
     Page,
+    Rows,
+    Section,
     ThreadEntry,
     ThreadRunState,
     WaitingApproval,
@@ -272,6 +275,9 @@ class SqlStore(ABC):
             return created
 
         return await self.write(create)
+
+    async def checkpoint_sizes(self, key: ThreadKey) -> Mapping[Section, Rows]:
+        return await self.read(checkpoint_sizes.of_thread, key)
 
     async def copy(self, source: ThreadKey, new: ThreadKey) -> ThreadEntry | None:
         return await self.write(thread_copies.copy, source, new)

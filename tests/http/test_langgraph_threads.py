@@ -200,6 +200,21 @@ async def test_what_a_new_thread_cannot_have_is_said(tmp_path: Path) -> None:
         assert (changed.status_code, changed.content) == (204, b"")
 
 
+async def test_the_room_of_a_thread_is_measured_without_naming_its_channels(
+    tmp_path: Path, endpoint: StrictEndpoint
+) -> None:
+    endpoint.script(text_reply("Hello."))
+    async with serving(endpoint_settings(tmp_path / "t.db", endpoint)) as client:
+        assert (await client.http.get(f"{PATH}/t1/storage")).status_code == 404
+        await client.http.post(PATH, json={"thread_id": "t1"})
+        assert (await client.http.get(f"{PATH}/t1/storage")).json()["total_bytes"] == 0
+        await client.turn({"thread_id": "t1", "message": "Hi"})
+        told = (await client.http.get(f"{PATH}/t1/storage")).json()
+        sections = [told[name] for name in ("checkpoints", "channel_values", "pending_writes")]
+        assert told["total_bytes"] == sum(one["bytes"] for one in sections) > 0
+        assert (told["thread_id"], told["channel_values"]["by_channel"]) == ("t1", {})
+
+
 async def test_a_copy_goes_on_by_itself(tmp_path: Path, endpoint: StrictEndpoint) -> None:
     adding = call_reply(("calculator", '{"expression": "1"}'))
     endpoint.script(adding, text_reply("Hello."), text_reply("There."), text_reply("Here."))

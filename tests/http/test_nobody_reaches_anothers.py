@@ -171,6 +171,7 @@ LANGGRAPH: Mapping[tuple[str, str], Mapping[str, Call]] = {
     ("DELETE", f"{LG}/runs/{{run_id}}"): {"ended": Call(409), "live": Call(409, LIVE)},
     ("GET", f"{LG}/runs/{{run_id}}"): {"ended": Call(200), "live": Call(200, LIVE)},
     # A stream without an end: refused to its owner by its mode.
+    ("GET", f"{LG}/storage"): {"all": Call(200)},
     ("GET", f"{LG}/stream"): {"of an unknown mode": Call(422, query="?stream_mode=all")},
     ("GET", f"{LG}/runs/{{run_id}}/join"): {
         "ended": Call(200),

@@ -421,6 +421,10 @@ EXAMPLES: Mapping[tuple[str, str], Mapping[str, Example]] = {
             409, {"checkpoint": {"checkpoint_id": "after-x"}}, path=OF_THREAD
         ),
     },
+    ("GET", "/langgraph/threads/{thread_id}/storage"): {
+        "of a thread": Example(200, path=OF_THREAD),
+        "of a thread that there is not": Example(404, path=NEW),
+    },
     ("GET", "/langgraph/threads/{thread_id}/history"): {
         "a limit of very many digits": Example(422, path=OF_THREAD, query={"limit": "9" * 5000}),
         "of a thread": Example(200, path=OF_THREAD),

@@ -1,9 +1,12 @@
 """Postgres' own statements: locks between transactions, which several workers have at once."""
 
+from collections.abc import Mapping
+
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError, InternalError, OperationalError
 
 from turnstream.server.storage.engine_statements import EngineStatements
+from turnstream.server.storage.interfaces import Section
 
 TABLES_LOCK = 0x7475_726E_6578
 """The advisory lock of the worker that makes or migrates tables of extensions."""
@@ -14,7 +17,11 @@ _CONSTRAINTS = text("SET CONSTRAINTS ALL IMMEDIATE")
 
 
 class PostgresStatements(EngineStatements):
-    checkpoint_tables = ("checkpoints", "checkpoint_blobs", "checkpoint_writes")
+    checkpoint_tables: Mapping[str, tuple[Section, str]] = {
+        "checkpoints": ("checkpoints", "pg_column_size(checkpoint) + pg_column_size(metadata)"),
+        "checkpoint_blobs": ("values", "octet_length(blob)"),
+        "checkpoint_writes": ("writes", "octet_length(blob)"),
+    }
 
     def await_turn(self, connection: Connection, owner: str) -> None:
         connection.execute(_TURN, {"owner": owner})

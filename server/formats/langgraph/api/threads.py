@@ -35,7 +35,7 @@ from turnstream.server.http.operations import Answer, Operation, Parameter, comp
 from turnstream.server.http.problems import Problem, unknown_thread
 from turnstream.server.http.state import ApiRequest, owner, principal, thread_key
 from turnstream.server.runs.thread_version import UnknownThread
-from turnstream.server.storage.interfaces import ThreadEntry, ThreadRunState
+from turnstream.server.storage.interfaces import Rows, Section, ThreadEntry, ThreadRunState
 from turnstream.server.storage.thread_metadata import (
     MAX_METADATA_CHARS,
     Metadata,
@@ -152,6 +152,26 @@ class LangGraphPruneBody(Fields):
 
 class LangGraphPrunedJson(TypedDict):
     pruned_count: int
+
+
+class LangGraphRowsJson(TypedDict):
+    count: int
+    bytes: int
+
+
+class LangGraphValuesRowsJson(LangGraphRowsJson):
+    by_channel: Annotated[Nothing, says("The channels of a graph are its author's own.")]
+
+
+class LangGraphStorageJson(TypedDict):
+    """The room that a thread takes. Where its values are stored within its checkpoints, as in a
+    SQLite file, they are counted there."""
+
+    thread_id: str
+    total_bytes: int
+    checkpoints: LangGraphRowsJson
+    channel_values: LangGraphValuesRowsJson
+    pending_writes: Annotated[LangGraphRowsJson, says("What tasks have written.")]
 
 
 class LangGraphCountBody(Fields):
@@ -412,6 +432,32 @@ async def get_thread(request: ApiRequest) -> Response:
     kept = await _kept(request, entry.id)
     rest = {**_thread(request, entry, kept), "interrupts": {one["id"]: [one] for one in asked}}
     return await state_response(thread, len(thread.messages), rest)
+
+
+@Operation(
+    "langgraphGetStorage",
+    Answer("Its rows and bytes.", LangGraphStorageJson),
+    STORAGE | pick("thread_not_found"),
+)
+async def get_storage(request: ApiRequest) -> Response:
+    """Measure the room that the checkpoints of a thread take in the database."""
+    key, store = thread_key(request), request.state["store"]
+    if await store.get(key) is None:
+        raise unknown_thread(key)
+    sizes = await store.checkpoint_sizes(key)
+
+    def shown(section: Section) -> LangGraphRowsJson:
+        rows = sizes.get(section, Rows())
+        return {"count": rows.count, "bytes": rows.bytes}
+
+    measured: LangGraphStorageJson = {
+        "thread_id": key.thread_id,
+        "total_bytes": sum(rows.bytes for rows in sizes.values()),
+        "checkpoints": shown("checkpoints"),
+        "channel_values": {**shown("values"), "by_channel": {}},
+        "pending_writes": shown("writes"),
+    }
+    return JSONResponse(measured)
 
 
 @Operation(
