@@ -90,6 +90,8 @@ class AttachedGraph:
     results: ResultView
     """The part of its tools' results that clients see."""
     description: str | None = None
+    configurable: Mapping[str, Any] = field(default_factory=dict)
+    """The configurable values that a run has without its caller's."""
     client_state: ClientState = NOTHING
     """The part of its state that clients see beside the messages."""
     factory: RunFactory | None = None

@@ -131,13 +131,15 @@ async def open_graphs(
                 graph, factory = await _made(one, server, stack)
                 results = _results(one, graph, undeclared_results, limits)
                 declared = GraphContext(graph.context_schema, {}).names
-                fields = {k: v for k, v in context.items() if k in declared or is_alone}
+                fields = {k: v for k, v in source.configurable.items() if k in declared}
+                fields |= {k: v for k, v in context.items() if k in declared or is_alone}
                 attached = attach(graph, checkpointer, fields, store, results, client_context)
                 _check_names(attached, catalogue)
                 _warn_of_input(source.name, attached, client_context)
                 opened[source.name] = replace(
                     attached,
                     description=source.description,
+                    configurable=source.configurable,
                     client_state=_client_state(attached, client_state, max_state_bytes),
                     factory=RunFactory(factory, checkpointer, store) if factory else None,
                     folders=source.folders,

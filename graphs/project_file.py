@@ -5,6 +5,7 @@ Its keys: https://docs.langchain.com/langgraph-platform/cli#configuration-file
 
 import json
 import logging
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -13,7 +14,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from dotenv import dotenv_values
-from pydantic import BaseModel, ConfigDict, PositiveFloat, PositiveInt, ValidationError
+from pydantic import BaseModel, ConfigDict, PositiveFloat, PositiveInt, TypeAdapter, ValidationError
 
 from turnstream.graphs.faults import GraphError
 
@@ -85,6 +86,8 @@ _NEVER_PASSED = (
     # LangGraph keeps configurable values with each checkpoint.
     *("authorization", "proxy-authorization", "cookie"),
 )
+CONFIGS = "LANGGRAPH_CONFIG"
+"""The variable that LangGraph's server reads too."""
 _OWN_VARIABLES = "TURNSTREAM_"
 
 
@@ -105,6 +108,17 @@ class Cors(Section):
     allow_credentials: bool = False
     expose_headers: list[str] = []
     max_age: int = 600
+
+
+class _Config(BaseModel):
+    """What `LANGGRAPH_CONFIG` has of a graph."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    configurable: dict[str, Any] = {}
+
+
+_CONFIGS = TypeAdapter(dict[str, _Config])
 
 
 class ConfigurableHeaders(Section):
@@ -163,6 +177,20 @@ class ProjectFile:
         env = self.config.get("env") or {}
         values = dotenv_values(self.base / env) if isinstance(env, str) else env
         return {name: str(value) for name, value in values.items() if value is not None}
+
+    @property
+    def configurable(self) -> Mapping[str, Mapping[str, Any]]:
+        """The configurable values that runs have without their callers', by the names of the
+        graphs. Raises GraphError."""
+        text = {**self.environment, **os.environ}.get(CONFIGS) or "{}"
+        try:
+            configs = _CONFIGS.validate_json(text)
+        except ValidationError:
+            raise GraphError(
+                f'{CONFIGS} is not of the form {{"graph": {{"configurable": {{...}}}}}}, or has '
+                "more than configurable values"
+            ) from None
+        return {name: config.configurable for name, config in configs.items()}
 
     @property
     def auth(self) -> str | None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from turnstream.graphs.faults import GraphError
-from turnstream.graphs.project_file import ProjectFile
+from turnstream.graphs.project_file import CONFIGS, ProjectFile
 from turnstream.graphs.user_modules import place_of
 
 BUILT_IN = "turnstream.graphs.chat:build"
@@ -36,6 +36,8 @@ class GraphSource:
     """The folders in which its modules are looked for, first to last."""
     environment: Mapping[str, str] = field(default_factory=dict)
     description: str | None = None
+    configurable: Mapping[str, Any] = field(default_factory=dict)
+    """The configurable values that its runs have without their callers'."""
     is_asked: bool = True
     """False for one of several that the setting does not name."""
 
@@ -137,12 +139,15 @@ def _configured(place: str, default: str, refused: Refused | None) -> tuple[Grap
         raise GraphError(f"its graphs are: {known}")
     project.check()
     folders, environment = project.folders, project.environment
-    found = []
+    configurable, found = project.configurable, list[GraphSource]()
+    if unknown := [*configurable.keys() - graphs.keys()]:
+        raise GraphError(f"{CONFIGS} names {', '.join(unknown)}, which is none of its graphs")
     for name in sorted(graphs, key=lambda name: name != default):
         is_asked = name == default
         with apart(name, refused, is_asked=is_asked):
             source = _entry(f"{place}#{name}", graphs[name], folders, project.base)
-            found.append(replace(source, environment=environment, is_asked=is_asked))
+            source = replace(source, environment=environment, is_asked=is_asked)
+            found.append(replace(source, configurable=configurable.get(name, {})))
     return tuple(found)
 
 

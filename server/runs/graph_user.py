@@ -83,6 +83,7 @@ def as_caller(
     events = [] if graph.is_built_in else [DispatchedEvents()]
     return {
         "configurable": {
+            **graph.configurable,
             **_passed(rights.principal),
             **values,
             AUTH_USER: user,

@@ -172,6 +172,16 @@ async def test_of_several_graphs_the_first_is_the_default_or_the_one_behind_a_ha
     assert "its graphs are: langgraph.json#one, langgraph.json#two" in said
 
 
+@pytest.mark.parametrize("wrong", ["[]", '{"three": {}}', '{"one": {"recursion_limit": 3}}'])
+async def test_a_langgraph_config_that_cannot_be_carried_out_is_refused(
+    write: Write, monkeypatch: pytest.MonkeyPatch, wrong: str
+) -> None:
+    write("one.py", GRAPH, words="One.")
+    write("langgraph.json", json.dumps({"graphs": {"one": "./one.py:graph"}}))
+    monkeypatch.setenv("LANGGRAPH_CONFIG", wrong)
+    assert "LANGGRAPH_CONFIG" in await fault_of("langgraph.json")
+
+
 IMPORTS = {
     "at the top": "from NAME.words import said\n{graph}",
     "inside a function": "{graph}\ndef speak(state):\n    from NAME.words import said\n"

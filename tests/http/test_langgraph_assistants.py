@@ -91,6 +91,26 @@ async def test_a_run_gets_the_values_of_its_assistant_but_for_those_it_has_itsel
         assert begun["assistant_id"] == kept["assistant_id"]
 
 
+async def test_a_graphs_runs_have_the_values_of_langgraph_config_unless_their_caller_sets_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "toned.py").write_text(AGENT)
+    values = {"tone": "dry", "mood": "glad", "secret": "x"}
+    monkeypatch.setenv("LANGGRAPH_CONFIG", json.dumps({"toned": {"configurable": values}}))
+    project = {"dependencies": ["."], "graphs": {"toned": "./toned.py:graph"}}
+    (tmp_path / "langgraph.json").write_text(json.dumps(project))
+    names, place = ("tone", "mood"), str(tmp_path / "langgraph.json")
+    given = settings(tmp_path / "t.db", graph=place, client_context=names)
+    async with serving(given) as client:
+        [shown] = (await client.http.post(f"{PATH}/search", json={})).json()
+        assert shown["config"] == {"configurable": {"tone": "dry", "mood": "glad"}}
+        assert said(await run(client, "toned")) == "dry, glad"
+        own = {"configurable": {"mood": "sad"}}
+        assert said(await run(client, "toned", config=own)) == "dry, sad"
+        both = await run(client, "toned", config=own, context={"tone": "warm"})
+        assert said(both) == "warm, sad"
+
+
 async def test_a_body_with_a_config_alone_sets_the_context_too(tmp_path: Path) -> None:
     async with served(tmp_path) as client:
         config = {"configurable": {"tone": "dry", "mood": "merry"}}

@@ -516,14 +516,18 @@ def _shown(request: ApiRequest, found: FoundAssistant) -> LangGraphAssistantJson
 
 
 def _of_graph(request: ApiRequest, name: str) -> LangGraphAssistantJson:
+    """Clients see of the values of a graph's runs those that they may set."""
+    attached = request.state["graphs"].by_name[name].attached
+    may_set = request.state["client_values"]
+    values = {key: value for key, value in attached.configurable.items() if key in may_set}
     return {
         "assistant_id": name,
         "graph_id": name,
         "name": name,
-        "description": request.state["graphs"].by_name[name].attached.description or None,
+        "description": attached.description or None,
         "created_at": _EPOCH,
         "updated_at": _EPOCH,
-        "config": {},
+        "config": {"configurable": values} if values else {},
         "context": {},
         "metadata": {**OF_SYSTEM},
         "version": 1,
