@@ -15,14 +15,13 @@ from turnstream.graphs.result_view import ResultView, hidden_result, shows_undec
 from turnstream.server.storage.kept_substeps import KeptSubstep, KeptSubsteps
 from turnstream.server.turns.accumulate import ToldSubsteps, substep_chunks
 from turnstream.server.turns.chunks import (
-    PartMade,
     PartStart,
     Path,
     Result,
-    StepChunk,
     StepFinish,
     StepStart,
     Substep,
+    TextDelta,
     ToolCallPart,
     ToolSettled,
 )
@@ -81,8 +80,10 @@ class SubstepRecord:
         self.told = ToldSubsteps()
         self._steps_of_calls: dict[str, StepKey] = {}
         """The step that makes each call."""
-        self._rows: dict[str, dict[StepKey, Row]] = {}
-        """By root, in the order in which they began."""
+        self._rows: dict[StepKey, Row] = {}
+        """In the order in which they began."""
+        self._grown: set[StepKey] = set()
+        """The rows whose texts have grown since they were written last."""
         self._changed: dict[str, _Changes] = {}
         self._begun: set[str] = set()
         """The roots of which the store may have rows of another call with the same id."""
@@ -126,11 +127,15 @@ class SubstepRecord:
         self.roots[id] = self.roots[call_id]
         self._steps_of_calls[id] = call_id, step_id
 
-    def note(self, call_id: str, chunk: StepChunk | ToolSettled) -> None:
-        """Add a chunk to the row of its step."""
+    def note(self, told: Substep) -> None:
+        """Add a chunk to the row of its step. The text of a step counts once the step has ended."""
         if not self._max_bytes:
             return
-        self.told.take(Substep(call_id, chunk))
+        self.told.take(told)
+        call_id, chunk = told.tool_call_id, told.chunk
+        if isinstance(chunk, TextDelta):
+            self._grown.add((call_id, chunk.step_id))
+            return
         if isinstance(chunk, ToolSettled):
             _, step_id = self._steps_of_calls.get(chunk.tool_call_id, ("", ""))
         else:
@@ -138,12 +143,13 @@ class SubstepRecord:
         if isinstance(chunk, StepStart):
             self._begin(call_id, step_id)
         if row := self.row(call_id, step_id):
+            self._changes(row.root).rows[call_id, step_id] = None
             if isinstance(chunk, ToolSettled):
                 row.settled[chunk.tool_call_id] = None
-            size = text_bytes(chunk) + PART_BYTES * isinstance(chunk, PartStart | PartMade)
-            row.size += size
-            self._bytes[row.root] += size
-            self._changes(row.root).rows[call_id, step_id] = None
+            if isinstance(chunk, ToolSettled | StepFinish):
+                size = _size(self.told.step(call_id, step_id))
+                self._bytes[row.root] += size - row.size
+                row.size = size
             if isinstance(chunk, StepFinish):
                 self._finished.add(row.root)
                 self._has_ended = True
@@ -156,11 +162,10 @@ class SubstepRecord:
         self._places[root] = max(place + 1, self._places.get(root, 0))
         self._changes(root).gone.pop(place, None)
         self._bytes[root] = self._bytes.get(root, 0) + STEP_BYTES
-        row = Row(root, place, call_id, step_id)
-        self._rows.setdefault(root, {})[call_id, step_id] = row
+        self._rows[call_id, step_id] = Row(root, place, call_id, step_id)
 
     def row(self, call_id: str, step_id: str) -> Row | None:
-        return self._rows.get(self.roots.get(call_id, ""), {}).get((call_id, step_id))
+        return self._rows.get((call_id, step_id))
 
     def _changes(self, root: str) -> _Changes:
         return self._changed.setdefault(root, _Changes())
@@ -186,6 +191,7 @@ class SubstepRecord:
             row.run_id, row.given_ids = kept.run_id, dict(body["given_ids"])
             row.settled = dict(body.get("settled", {}))
         self._changes(kept.call_id).rows.pop((call_id, step_id), None)
+        self._grown.discard((call_id, step_id))
         parts = self.told.step(call_id, step_id).parts
         return [part for part in parts if isinstance(part, ToolCall) and part.end is None]
 
@@ -226,7 +232,7 @@ class SubstepRecord:
     def _cut(
         self, root: str, goes_on: Callable[[str, str], bool]
     ) -> Iterator[tuple[Row, list[str]]]:
-        *others, _newest = self._rows[root].values()
+        *others, _newest = (row for row in self._rows.values() if row.root == root)
         for row in others:
             if self._bytes[root] <= self._max_bytes // 2:
                 return
@@ -268,7 +274,7 @@ class SubstepRecord:
         self._changes(root).counts = True
 
     def remove(self, row: Row) -> None:
-        del self._rows[row.root][row.call_id, row.step_id]
+        del self._rows[row.call_id, row.step_id]
         self._bytes[row.root] -= row.size
         changes = self._changes(row.root)
         changes.rows.pop((row.call_id, row.step_id), None)
@@ -282,6 +288,7 @@ class SubstepRecord:
         """Write what has changed since this was done last. `of_answered`: only under calls that
         have their answers, which are to be told. Raises StorageError."""
         async with self._writing:
+            self._take_grown()
             roots = {*self._changed}
             if of_answered:
                 roots &= self._answered
@@ -299,6 +306,12 @@ class SubstepRecord:
                 raise
             self._begun -= begun
 
+    def _take_grown(self) -> None:
+        for key in self._grown:
+            if row := self._rows.get(key):
+                self._changes(row.root).rows[key] = None
+        self._grown.clear()
+
     def _kept(self, root: str, changes: _Changes, run_id: str) -> Iterator[KeptSubstep]:
         count_place = self._count_places.setdefault(root, -1)
         for place in changes.gone:
@@ -308,12 +321,12 @@ class SubstepRecord:
             counts = json.dumps({"cut": self._cut_counts[root]})
             yield KeptSubstep(root, count_place, run_id, counts)
         for key in changes.rows:
-            if row := self._rows[root].get(key):
+            if row := self._rows.get(key):
                 yield KeptSubstep(root, row.place, row.run_id or run_id, self._body(row, run_id))
 
     def _body(self, row: Row, run_id: str) -> str:
         step = self.told.step(row.call_id, row.step_id)
-        if row.size > self._max_bytes:
+        if _size(step) > self._max_bytes:
             step = _shortened(step, self._max_bytes)
         body: dict[str, Any] = {
             "call": row.call_id,
@@ -324,6 +337,12 @@ class SubstepRecord:
         if row.settled:
             body["settled"] = {id: run or run_id for id, run in row.settled.items()}
         return json.dumps({**body, "chunks": [*map(to_json, substep_chunks(step))]})
+
+
+def _size(step: Step) -> int:
+    """Bytes of a substep, about."""
+    parts = PART_BYTES * len(step.parts)
+    return STEP_BYTES + parts + sum(map(text_bytes, substep_chunks(step)))
 
 
 def _shortened(step: Step, max_bytes: int) -> Step:

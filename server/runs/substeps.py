@@ -46,7 +46,6 @@ from turnstream.server.turns.chunks import (
     StepWithdrawn,
     Substep,
     ToolCallPart,
-    ToolSettled,
     Usage,
 )
 from turnstream.server.turns.messages import SUBAGENT_ENDED
@@ -66,6 +65,15 @@ class _Under:
     newest: str = ""
     """The id of the step that began last."""
     is_over: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Heard:
+    """A step whose model is heard, and the call under which it speaks."""
+
+    call_id: str
+    under: _Under
+    step: StreamedStep
 
 
 class Substeps:
@@ -88,7 +96,7 @@ class Substeps:
         self._under: dict[str, _Under] = {}
         self._own_ids: dict[tuple[str, str], str] = {}
         """The ids of calls, by the call around them and the id that their model gave last."""
-        self._heard: dict[tuple[str, Any, str | None], StreamedStep] = {}
+        self._heard: dict[tuple[CallIds, Any, str | None], _Heard] = {}
         self._latest: dict[tuple[str, str | None], StreamedStep | None] = {}
         """The steps by call and message id; None: one that is hidden."""
         self._earlier: set[tuple[str, str | None]] = set()
@@ -112,7 +120,7 @@ class Substeps:
             return
         call_id, step_id = body["call"], body["step"]
         for chunk in chunks_of(body, self._results):
-            self._note(call_id, chunk)
+            self._note(Substep(call_id, chunk))
         self._step_ids.add(step_id)
         self._earlier.add((call_id, step_id))
         self._own_ids |= {(call_id, given): own for given, own in body["given_ids"].items()}
@@ -137,7 +145,7 @@ class Substeps:
                 is_again = following and _begun_step(following) == (call_id, inner.step_id)
                 self.record.withdraw(chunk, inner.step_id, is_again=bool(is_again))
             else:
-                self._note(call_id, inner)
+                self._note(chunk)
 
     def said(
         self,
@@ -147,40 +155,46 @@ class Substeps:
         namespace: tuple[str, ...],
     ) -> Iterator[Chunk]:
         """A piece of what a model says under a call, or all of it."""
-        id, under = self._find(call)
-        if under:
-            yield from self._said(id, under, message, about, namespace)
+        key = (call, about.get("langgraph_checkpoint_ns"), message.id)
+        heard = self._heard.get(key)
+        if heard is None or heard.under.is_over:
+            yield from self._begin(call, message, about, namespace)
+            heard = self._heard.get(key)
+            if heard is None or heard.under.is_over:
+                return
+        elif heard.step.is_settled or not isinstance(message, AIMessageChunk):
+            return
+        id, under, step = heard.call_id, heard.under, heard.step
+        yield from self._tell(id, under.steps.grow(step, message))
+        if not isinstance(message, AIMessageChunk):
+            yield from self._complete(id, under, step, message)
             yield from self._cut_finished()
+        elif message.chunk_position == "last":
+            self._spoken.add(step.step_id)
+            yield from self._tell(id, under.steps.end_words(step))
 
-    def _said(
+    def _begin(
         self,
-        id: str,
-        under: _Under,
+        call: CallIds,
         message: AIMessage,
         about: Mapping[str, Any],
         namespace: tuple[str, ...],
     ) -> Iterator[Chunk]:
-        key = (id, about.get("langgraph_checkpoint_ns"), message.id)
-        step = self._heard.get(key)
-        if step is None:
-            agent = about.get(AGENT)
-            speaker = speaker_of(namespace, about)
-            if is_internal(about) or self._speakers.is_hidden(speaker):
-                self._latest[id, message.id] = None
-                return
-            speaker = replace(speaker, agent=agent if isinstance(agent, str) else None)
-            step_id = self._free_id(message)
-            yield from self._open(id, under, step_id, speaker)
-            step = self._heard[key] = self._latest[id, message.id] = under.steps.by_id[step_id]
-        elif step.is_settled or not isinstance(message, AIMessageChunk):
+        """Begin the step of a model that is heard for the first time, unless it is hidden."""
+        id, under = self._find(call)
+        if under is None:
             return
-        yield from self._tell(id, under.steps.grow(step, message))
-        if isinstance(message, AIMessageChunk):
-            if message.chunk_position == "last":
-                self._spoken.add(step.step_id)
-                yield from self._tell(id, under.steps.end_words(step))
-        else:
-            yield from self._complete(id, under, step, message)
+        agent = about.get(AGENT)
+        speaker = speaker_of(namespace, about)
+        if is_internal(about) or self._speakers.is_hidden(speaker):
+            self._latest[id, message.id] = None
+            return
+        speaker = replace(speaker, agent=agent if isinstance(agent, str) else None)
+        step_id = self._free_id(message)
+        yield from self._open(id, under, step_id, speaker)
+        step = self._latest[id, message.id] = under.steps.by_id[step_id]
+        key = (call, about.get("langgraph_checkpoint_ns"), message.id)
+        self._heard[key] = _Heard(id, under, step)
 
     def stored(
         self,
@@ -375,13 +389,15 @@ class Substeps:
 
     def _tell(self, call_id: str, chunks: Iterable[Any]) -> Iterator[Chunk]:
         for chunk in chunks:
-            self._note(call_id, chunk)
-            yield Substep(call_id, chunk)
+            told = Substep(call_id, chunk)
+            self._note(told)
+            yield told
 
-    def _note(self, call_id: str, chunk: StepChunk | ToolSettled) -> None:
+    def _note(self, told: Substep) -> None:
+        chunk = told.chunk
         if isinstance(chunk, PartStart) and isinstance(chunk.part, ToolCallPart):
-            self._note_call(call_id, chunk.part.tool_call_id, chunk.step_id)
-        self.record.note(call_id, chunk)
+            self._note_call(told.tool_call_id, chunk.part.tool_call_id, chunk.step_id)
+        self.record.note(told)
 
     def _note_call(self, call_id: str, id: str, step_id: str) -> None:
         self.record.note_call(call_id, id, step_id)

@@ -30,26 +30,27 @@ DEFAULT_MAX_BYTES = 200_000_000
 
 def size_of(chunk: Chunk) -> int:
     """About how many bytes a chunk takes in memory."""
+    size = CHUNK_BYTES
+    if isinstance(chunk, Substep):
+        size, chunk = size + CHUNK_BYTES, chunk.chunk
     match chunk:
         case TextDelta() | Aside():
-            return CHUNK_BYTES + len(chunk.text)
+            return size + len(chunk.text)
         case PartMade():
-            return CHUNK_BYTES + len(chunk.part.url)
+            return size + len(chunk.part.url)
         case Result() | ToolSettled():
-            return CHUNK_BYTES + content_size(chunk.result)
+            return size + content_size(chunk.result)
         case ArgsFinish():
-            return CHUNK_BYTES + content_size(chunk.args)
+            return size + content_size(chunk.args)
         case ToolProgress():
-            return CHUNK_BYTES + content_size(chunk.data)
+            return size + content_size(chunk.data)
         case Custom() | Interrupt():
-            return CHUNK_BYTES + content_size(chunk.value)
+            return size + content_size(chunk.value)
         case GraphState():
-            return CHUNK_BYTES + content_size(chunk.values)
+            return size + content_size(chunk.values)
         case TaskFinish():
-            return CHUNK_BYTES + content_size(chunk.writes)
-        case Substep():
-            return CHUNK_BYTES + size_of(chunk.chunk)
-    return CHUNK_BYTES
+            return size + content_size(chunk.writes)
+    return size
 
 
 def content_size(value: Any) -> int:

@@ -112,13 +112,13 @@ class Accumulator:
         match chunk:
             case TextDelta():
                 self._steps[chunk.step_id].texts[chunk.path].append(chunk.text)
+            case Substep():
+                self._substeps = self._substeps or ToldSubsteps()
+                self._substeps.take(chunk)
             case PartStart() | PartMade() | ArgsFinish() | Result():
                 self._take_part(self._steps[chunk.step_id], chunk)
             case StepStart() | StepFinish() | StepWithdrawn():
                 self._take_step(chunk)
-            case Substep():
-                self._substeps = self._substeps or ToldSubsteps()
-                self._substeps.take(chunk)
             case ToolSettled() | ToolApproval() | Interrupt():
                 self._take_news(chunk)
             case MessagesRemoved():
@@ -228,14 +228,17 @@ class ToldSubsteps:
         if id not in self._told:
             self._told[id] = Accumulator(of_substeps=True)
         self._told[id].take(inner)
-        if isinstance(inner, StepWithdrawn):
-            self._cut.setdefault(id, []).append(inner.step_id)
-        elif isinstance(inner, StepStart):
-            # A step that begins again was not cut: its agent has changed it.
-            if (cut := self._cut.get(id)) and cut[-1] == inner.step_id:
-                cut.pop()
-        elif isinstance(inner, ToolSettled):
-            self._settled.setdefault(id, []).append(inner)
+        match inner:
+            case TextDelta():
+                return
+            case StepWithdrawn():
+                self._cut.setdefault(id, []).append(inner.step_id)
+            case StepStart():
+                # A step that begins again was not cut: its agent has changed it.
+                if (cut := self._cut.get(id)) and cut[-1] == inner.step_id:
+                    cut.pop()
+            case ToolSettled():
+                self._settled.setdefault(id, []).append(inner)
 
     def note_cut(self, tool_call_id: str, count: int) -> None:
         """Add to the number of steps that were cut under a call."""

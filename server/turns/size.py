@@ -20,11 +20,11 @@ from turnstream.server.turns.chunks import (
 
 def text_bytes(chunk: Chunk) -> int:
     """In UTF-8; of JSON data, of its text. Arguments have come as text before they are whole."""
+    if isinstance(chunk, Substep):
+        chunk = chunk.chunk
     match chunk:
         case TextDelta() | Aside():
             return _size(chunk.text)
-        case Substep():
-            return text_bytes(chunk.chunk)
         case PartMade():
             return _size(chunk.part.url)
         case Result() | ToolSettled():

@@ -31,21 +31,27 @@ from turnstream.server.turns.requests import TextContent, UserContent
 Payload = dict[str, Any]
 
 
-_SUBSTEP = '{"type":"data","data":[{"name":"substep","data":%s}],"path":[]}'
+_SUBSTEP = '{"type":"data","data":[{"name":"substep","data":{"tool_call_id":%s,"chunk":'
+_SUBSTEP_END = '}}],"path":[]}'
 
 
 class PartsEncoder:
     def __init__(self) -> None:
         self._newest: str | None = None
         """The id of the step that started last: a chunk of it needs no `stepId`."""
-        self._under: dict[str, PartsEncoder] = {}
-        """The encoders of substeps, by call id."""
+        self._under: dict[str, tuple[str, PartsEncoder]] = {}
+        """The beginning of each payload under a call, and the encoder of its chunk, by call id."""
 
     def encode(self, chunk: Chunk) -> list[str]:
         match chunk:
             case chunks.TextDelta(_, (part,), text):
                 # By hand, not with `dumps`: most chunks are of this kind.
                 return [f'{{"type":"text-delta","textDelta":{quote(text)},"path":[{part}]}}']
+            case chunks.Substep(call_id, inner):
+                if call_id not in self._under:
+                    self._under[call_id] = _SUBSTEP % quote(call_id), PartsEncoder()
+                before, encoder = self._under[call_id]
+                return [f"{before}{told}{_SUBSTEP_END}" for told in encoder.encode(inner)]
             case chunks.Done():
                 return [DONE]
             case chunks.TaskStart() | chunks.TaskFinish() | chunks.Aside():
@@ -54,10 +60,6 @@ class PartsEncoder:
                 start = {"type": "part-start", "part": _made(part), **self._step(step_id)}
                 end = {"type": "part-finish", "path": path}
                 return [dumps({**start, "path": []}), dumps(end)]
-            case chunks.Substep(call_id, inner):
-                encoder = self._under.setdefault(call_id, PartsEncoder())
-                before = f'{{"tool_call_id":{quote(call_id)},"chunk":'
-                return [_SUBSTEP % (before + told + "}") for told in encoder.encode(inner)]
             case chunks.ArgsFinish() | chunks.Result() | chunks.PartFinish():
                 return [dumps({**self._payload(chunk), "path": chunk.path})]
         return [dumps({**self._payload(chunk), "path": []})]
