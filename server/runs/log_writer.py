@@ -21,6 +21,8 @@ from turnstream.server.turns.chunks import (
 
 MERGE_SECONDS = 0.01
 """Deltas of one part that come closer than this become one chunk."""
+SUBSTEP_MERGE_SECONDS = 0.03
+"""The same of a subagent: several may speak at once, and clients show them inside of a call."""
 MAX_MERGE_SECONDS, LONG_ARGUMENTS = 0.1, 8192
 """For the arguments of a tool call the time grows with their length, up to this at so many
 characters: a client parses all of the arguments again at each delta."""
@@ -98,7 +100,9 @@ class LogWriter:
     def _merge_seconds(self, place: Place) -> float:
         length = self._arguments.get(place, 0)
         growing = MAX_MERGE_SECONDS * length / LONG_ARGUMENTS
-        return min(max(MERGE_SECONDS, growing), MAX_MERGE_SECONDS)
+        _, _, call_id = place
+        least = MERGE_SECONDS if call_id is None else SUBSTEP_MERGE_SECONDS
+        return min(max(least, growing), MAX_MERGE_SECONDS)
 
     async def flush(self) -> None:
         """Write all that waits."""

@@ -17,7 +17,7 @@ from langchain_core.tools import BaseTool, tool
 WORDS_OF = os.environ.get("WORDS_OF", "answer")
 WORDS = 300
 PACE_SECONDS = 0.0125
-"""Longer than words are gathered for: each is an event."""
+"""Longer than words of an answer are gathered for: each is an event."""
 
 
 class Speaker(BaseChatModel):

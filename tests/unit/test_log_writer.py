@@ -88,9 +88,11 @@ def _note(writer: LogWriter, due: float) -> None:
     writer._due = due
 
 
-@pytest.mark.parametrize("call_id", [None, "call_1"], ids=["of a step", "of a substep"])
+@pytest.mark.parametrize(
+    ("call_id", "first"), [(None, 20), ("call_1", 80)], ids=["of a step", "of a substep"]
+)
 async def test_long_arguments_come_in_ever_longer_pieces(
-    monkeypatch: pytest.MonkeyPatch, call_id: str | None
+    monkeypatch: pytest.MonkeyPatch, call_id: str | None, first: int
 ) -> None:
     clock, fed = Clock(monkeypatch), list[Chunk]()
     writer = LogWriter(await MemoryLogs().create("run"))
@@ -107,10 +109,27 @@ async def test_long_arguments_come_in_ever_longer_pieces(
     told = [each.chunk if isinstance(each, Substep) else each for each in fed]
     lengths = [len(each.text) for each in told if isinstance(each, TextDelta)]
     assert sum(lengths) == 40_000
-    assert lengths[:10] == [20] * 10, "a short call is shown as it is written"
+    assert max(lengths[:10]) <= first, "a short call is shown as it is written"
     assert 200 <= max(lengths) <= 220, "ten or eleven deltas"
     parsed = sum(itertools.accumulate(lengths))
     assert parsed < sum(range(20, 40_001, 20)) / 8, "a client parses all of it at each delta"
+
+
+async def test_words_of_a_subagent_come_in_longer_pieces_than_those_of_the_answer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    written = dict[bool, list[str]]()
+    for is_substep in (False, True):
+        clock, fed = Clock(monkeypatch), list[Any]()
+        writer = LogWriter(await MemoryLogs().create("run"))
+        writer.feed = fed.extend
+        for word in ("one ", "two ", "three ", "four "):
+            delta = TextDelta("s1", (0,), word)
+            await writer.write([Substep("call_1", delta) if is_substep else delta])
+            clock.now += 0.01
+        written[is_substep] = [(each.chunk if is_substep else each).text for each in fed]
+    assert written[False] == ["one ", "two ", "three ", "four "]
+    assert written[True] == ["one ", "two three four "]
 
 
 async def test_words_are_not_held_up_by_long_arguments_beside_them(
