@@ -61,6 +61,8 @@ class CallsAtWork(BaseCallbackHandler):
         """The call of each task that calls tools; empty if there are several."""
         self._graphs: dict[Namespace, CallIds | None] = {}
         """The call of each graph whose models have spoken; None: there is none."""
+        self._agents: dict[Namespace, Any] = {}
+        """The name of the agent of each graph."""
         self._answers: dict[CallIds, ToolMessage] = {}
         """The answers to calls inside of others that are at work, until a node has written them."""
 
@@ -145,6 +147,19 @@ class CallsAtWork(BaseCallbackHandler):
         if namespace and call is None and isinstance(message, AIMessageChunk):
             self._graphs[namespace] = None
         return call
+
+    def note_task(self, namespace: Namespace, data: Mapping[str, Any]) -> None:
+        """Take an item of the stream mode `tasks`: its metadata names the agent of the graph."""
+        self._agents.setdefault(namespace, (data.get("metadata") or {}).get(_AGENT))
+
+    def agent_of(self, namespace: Namespace) -> str | None:
+        """The name of the agent of a graph that a call runs, unless it is that of the agent that
+        makes the call."""
+        agent = self._agents.get(namespace)
+        tasks = (namespace[:length] for length in range(len(namespace), 0, -1))
+        task = next((task for task in tasks if task in self._tasks), ())
+        is_own = isinstance(agent, str) and agent != self._agents.get(task[:-1])
+        return agent if is_own else None
 
     def of_graph(self, namespace: Namespace) -> CallIds | None:
         """The call that runs a graph, empty if it is not known which; None: no call does."""

@@ -190,7 +190,7 @@ class Substeps:
             self._latest[id, message.id] = None
             return
         speaker = replace(speaker, agent=agent if isinstance(agent, str) else None)
-        step_id = self._free_id(message)
+        step_id = self._free_id(message.id)
         yield from self._open(id, under, step_id, speaker)
         step = self._latest[id, message.id] = under.steps.by_id[step_id]
         key = (call, about.get("langgraph_checkpoint_ns"), message.id)
@@ -224,7 +224,7 @@ class Substeps:
         self, id: str, under: _Under, message: AIMessage, namespace: tuple[str, ...]
     ) -> Iterator[Chunk]:
         """A message that was not heard."""
-        step_id = self._free_id(message)
+        step_id = self._free_id(message.id)
         yield from self._open(id, under, step_id, Speaker(None, namespace))
         step = self._latest[id, message.id] = under.steps.by_id[step_id]
         # Its calls get ids as if they streamed: those that it has may be taken.
@@ -273,9 +273,12 @@ class Substeps:
             (self.record.remove if again else self._drop)(row)
         yield from self._tell(id, [step.withdrawn()])
 
-    def stops_to_ask(self, call: CallIds, interrupt_ids: Iterable[str]) -> Iterator[Chunk]:
+    def stops_to_ask(
+        self, call: CallIds, interrupt_ids: Iterable[str], speaker: Speaker
+    ) -> Iterator[Chunk]:
         """Name the interrupts of a graph under a call in the step that came last, whose end is told
-        again if it has ended. Later the graphs around have these interrupts too."""
+        again if it has ended. If there is none, they are a step without words, of this speaker.
+        Later the graphs around have these interrupts too."""
         new = tuple(id for id in interrupt_ids if id not in self._interrupt_ids)
         self._interrupt_ids.update(new)
         id, under = self._find(call)
@@ -286,6 +289,13 @@ class Substeps:
         elif step := under.ended.get(under.newest):
             step.interrupt_ids += new
             yield from self._tell(id, [step.finish()])
+        elif not self._speakers.is_hidden(speaker):
+            step_id = self._free_id(new[0])
+            yield from self._open(id, under, step_id, speaker)
+            step = under.steps.by_id[step_id]
+            step.interrupt_ids = new
+            self._spoken.add(step_id)
+            yield from self._finish(id, under, step)
 
     def end(self, call_id: str, answers: Mapping[CallIds, ToolMessage]) -> Iterator[Chunk]:
         """The call has its answer: end what runs under it. `answers` are those that tools have
@@ -380,8 +390,8 @@ class Substeps:
             under = self._under[id] = _Under(steps)
         return id, None if under.is_over else under
 
-    def _free_id(self, message: AIMessage) -> str:
-        id = message.id or "step"
+    def _free_id(self, given: str | None) -> str:
+        id = given or "step"
         if id in self._step_ids:
             id = f"{id}-{len(self._step_ids)}"
         self._step_ids.add(id)

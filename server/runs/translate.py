@@ -34,7 +34,13 @@ from turnstream.server.runs.failures import Failure
 from turnstream.server.runs.predictions import predictions
 from turnstream.server.runs.progress import progress
 from turnstream.server.runs.shortening import Removed, shown_ids
-from turnstream.server.runs.speakers import RunningTasks, Speakers, is_internal, speaker_of
+from turnstream.server.runs.speakers import (
+    RunningTasks,
+    Speaker,
+    Speakers,
+    is_internal,
+    speaker_of,
+)
 from turnstream.server.runs.step import StreamedStep
 from turnstream.server.runs.subagents import CallIds, CallsAtWork
 from turnstream.server.runs.substeps import Substeps
@@ -152,7 +158,7 @@ class Translator:
                     told = [*self._stored_under(call, added_messages(data), namespace)]
                     if self.substeps and INTERRUPT in data:
                         ids = [one.id for one in data[INTERRUPT]]
-                        told += self.substeps.stops_to_ask(call, ids)
+                        told += self.substeps.stops_to_ask(call, ids, self._asker(namespace))
                     return told
                 return [c for message in added_messages(data) for c in self._stored(message)]
             case "tasks":
@@ -282,6 +288,8 @@ class Translator:
     def _task(self, namespace: tuple[str, ...], data: Mapping[str, Any]) -> Iterator[Chunk]:
         """A node of the root graph that has ended: what it said and does not write is withdrawn."""
         self._tasks.take(namespace, data)
+        if self._calls:
+            self._calls.note_task(namespace, data)
         yield from self._told_task(namespace, data)
         if namespace or "result" not in data or data.get("error") or data.get("interrupts"):
             return
@@ -359,6 +367,11 @@ class Translator:
                 if self._calls and isinstance(message, ToolMessage):
                     self._calls.wrote_answer(call, message.tool_call_id)
                 yield from self.substeps.stored(call, message, namespace)
+
+    def _asker(self, namespace: tuple[str, ...]) -> Speaker:
+        """The agent of a graph under a call that stops to ask."""
+        agent = self._calls.agent_of(namespace) if self._calls else None
+        return Speaker(namespace=namespace, agent=agent)
 
     def _is_open(self, call_id: str) -> bool:
         return call_id in self._pending or call_id in self._steps.open_calls

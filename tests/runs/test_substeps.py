@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from langchain.agents import create_agent
-from langchain.agents.middleware import PIIMiddleware
+from langchain.agents.middleware import AgentMiddleware, PIIMiddleware
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.tools import tool
@@ -31,7 +31,7 @@ from tests.graphs.zoo.subagents import (
 )
 from tests.support import chunk_grammar
 from tests.support.backend import backend, chunks_of, key_of, message
-from tests.support.served_run import AG_UI, STATE, VARIANTS, ended, serve_run
+from tests.support.served_run import AG_UI, STATE, VARIANTS, ServedRun, ended, serve_run
 from tests.support.waiting import eventually
 from turnstream.server.formats import WIRE_FORMATS
 from turnstream.server.runs import kept_words
@@ -41,7 +41,7 @@ from turnstream.server.runs.substeps import ends_of_substeps
 from turnstream.server.storage.interfaces import StorageUnavailable
 from turnstream.server.turns.chunks import Chunk, Result, StepStart, StepWithdrawn, Substep
 from turnstream.server.turns.messages import AssistantTurn, Step, Text, ToolCall, Turn
-from turnstream.server.turns.requests import TurnRequest
+from turnstream.server.turns.requests import Resume, TurnRequest
 
 EDITOR = ANIMALS[0]
 CONTINUE = TurnRequest(continue_=True)
@@ -276,6 +276,47 @@ async def test_a_question_behind_the_words_of_a_subagent_is_its_own(tmp_path: Pa
         assert waiting["subagentRunId"] == call.tool_call_id
         for variant in VARIANTS:
             await run.check_format(variant)
+
+
+class AsksFirst(AgentMiddleware[Any, Any]):
+    """Asks ahead of its agent's first word, once and again."""
+
+    def before_agent(self, state: Any, runtime: Any) -> None:
+        del state, runtime
+        interrupt("Which?")
+        interrupt("Which one?")
+
+
+def asking_before_its_words(model: BaseChatModel) -> Any:
+    agent = create_agent(model, tools=[look_up], middleware=[AsksFirst()], name="researcher")
+    return create_agent(model, tools=[research(agent)], name="editor")
+
+
+async def test_a_question_ahead_of_the_first_word_of_a_subagent_is_its_own(tmp_path: Path) -> None:
+    animal = replace(EDITOR, graph=asking_before_its_words, prompt="moss")
+    async with served(tmp_path / "t.db", animal) as home:
+        run, asked = await serve_run(home.inside, home.request), list[str]()
+        for _ in range(2):
+            (question,) = run.named("Interrupt")
+            (call,) = calls_of(run.kept)
+            assert [step.interrupt_ids for step in call.substeps][-1:] == [(question.id,)]
+            asked.append(question.value)
+            (waiting,) = WIRE_FORMATS[AG_UI].waiting(run.kept, [question])["pendingInterrupts"]
+            assert waiting["subagentRunId"] == f"{call.tool_call_id}/researcher"
+            await check(run)
+            resumed = TurnRequest(resume=Resume({question.id: "The green one."}))
+            run = await serve_run(home.inside, resumed)
+        await check(run)
+        assert asked == ["Which?", "Which one?"]
+        (call,) = calls_of(run.kept)
+        assert words(call) == ["Looking.", "[look_up]", "result", "I found facts of moss."]
+
+
+async def check(run: ServedRun) -> None:
+    """Its stream is its thread in every format."""
+    run.check_chunks()
+    for variant in VARIANTS:
+        await run.check_format(variant)
 
 
 async def test_a_question_of_a_subagent_that_nobody_answers_ends_with_its_call(
