@@ -22,7 +22,7 @@ from turnstream.server.turns.chunks import (
     Usage,
 )
 
-MAX_MODEL_CHARS = 200
+MAX_NAME_CHARS = 200
 _REASONS: Mapping[str, FinishReason] = {
     "stop": "stop",
     "end_turn": "stop",
@@ -119,7 +119,12 @@ def usage_of(message: AIMessage) -> Usage:
 def model_of(message: AIMessage) -> str | None:
     """The name of the model that has spoken, as its server gives it."""
     name = stored.model_name(message)
-    return name[:MAX_MODEL_CHARS] if isinstance(name, str) else None
+    return name[:MAX_NAME_CHARS] if isinstance(name, str) else None
+
+
+def agent_of(message: AIMessage) -> str | None:
+    """The name that the graph gives the author of a message."""
+    return message.name[:MAX_NAME_CHARS] if isinstance(message.name, str) else None
 
 
 def timing_of(message: AIMessage) -> Timing | None:

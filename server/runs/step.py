@@ -50,6 +50,8 @@ class StreamedStep:
         self.usage = Usage(0, 0)
         self.timing: Timing | None = None
         self.model: str | None = None
+        self.agent: str | None = None
+        """The name that the graph gives the author of its message."""
         self.tool_ms: dict[str, int] = {}
         self.reason: FinishReason | None = None
         """None: the step has not ended."""
@@ -155,7 +157,7 @@ class StreamedStep:
     def finish(self) -> StepFinish:
         """Return the end of a step that has ended."""
         about = self.usage, self.timing, self.tool_ms, self.model, self.interrupt_ids
-        return StepFinish(self.step_id, self.reason or "other", *about)
+        return StepFinish(self.step_id, self.reason or "other", *about, self.agent)
 
     def withdrawn(self) -> StepWithdrawn:
         self.is_withdrawn = True

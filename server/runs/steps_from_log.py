@@ -9,7 +9,7 @@ from turnstream.graphs.calls import StreamedCall
 from turnstream.graphs.classify import Classifier
 from turnstream.graphs.dispositions import of_message
 from turnstream.graphs.parts import Kind, PartAssembler, StreamedText
-from turnstream.server.runs.endings import model_of, timing_of, usage_of
+from turnstream.server.runs.endings import agent_of, model_of, timing_of, usage_of
 from turnstream.server.runs.speakers import Speaker
 from turnstream.server.runs.step import StreamedStep
 from turnstream.server.runs.told_steps import ToldSteps
@@ -43,7 +43,7 @@ def read_log(
         if message and step.step_id in whole:
             step.message = message
             step.usage, step.timing = usage_of(message), timing_of(message)
-            step.model = model_of(message)
+            step.model, step.agent = model_of(message), agent_of(message)
             step.dispositions = of_message(message, {}, classifier.fallback)
 
 
@@ -83,7 +83,7 @@ def _started(chunk: StepStart, call_ids: set[str]) -> StreamedStep:
 def _finish(step: StreamedStep, chunk: StepFinish) -> None:
     step.reason, step.open_calls = chunk.reason, {}
     step.usage, step.timing = chunk.usage, chunk.timing
-    step.model = chunk.model
+    step.model, step.agent = chunk.model, chunk.agent
     step.tool_ms = dict(chunk.tool_ms)
 
 

@@ -386,7 +386,8 @@ class Substeps:
                 if not (self._is_open(id) and can_be_kept(id)):
                     return id, None
                 self.record.roots[id] = id
-            steps = ToldSteps(self._message_id, self._call_ids, BY_ITS_AGENT, self._results)
+            told = self._message_id, self._call_ids, BY_ITS_AGENT, self._results
+            steps = ToldSteps(*told, names_agents=False)
             under = self._under[id] = _Under(steps)
         return id, None if under.is_over else under
 

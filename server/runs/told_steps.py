@@ -12,7 +12,7 @@ from turnstream.graphs.dispositions import of_message
 from turnstream.graphs.parts import PartAssembler, PartDelta, StreamedPart, stored_parts
 from turnstream.graphs.result_view import ResultView
 from turnstream.graphs.server_keys import sent_keys
-from turnstream.server.runs.endings import model_of, timing_of, usage_of
+from turnstream.server.runs.endings import agent_of, model_of, timing_of, usage_of
 from turnstream.server.runs.speakers import Speaker
 from turnstream.server.runs.step import StreamedStep, made_in
 from turnstream.server.turns.chunks import (
@@ -39,17 +39,25 @@ from turnstream.server.turns.chunks import (
 class ToldSteps:
     """By step id, in the order in which they were told; without those that were withdrawn.
 
-    `call_ids` are those that the thread has: a call that is told gets another.
+    `call_ids` are those that the thread has: a call that is told gets another. `names_agents`: the
+    ends of steps name the authors of their messages.
     """
 
     def __init__(
-        self, message_id: str, call_ids: set[str], classifier: Classifier, results: ResultView
+        self,
+        message_id: str,
+        call_ids: set[str],
+        classifier: Classifier,
+        results: ResultView,
+        *,
+        names_agents: bool = True,
     ) -> None:
         self.by_id: dict[str, StreamedStep] = {}
         self._message_id = message_id
         self.call_ids = call_ids
         self._classifier = classifier
         self._results = results
+        self._names_agents = names_agents
         self.settled_ms: dict[str, int] = {}
         """Milliseconds that the run's tools took for calls of earlier runs, by call id."""
         self.parts = 0
@@ -110,9 +118,7 @@ class ToldSteps:
 
     def complete(self, step: StreamedStep, message: AIMessage) -> Iterator[Chunk]:
         """The message is whole: its texts end, and its calls have all their arguments."""
-        step.message = message
-        step.usage, step.timing = usage_of(message), timing_of(message)
-        step.model = model_of(message)
+        self._take_whole(step, message)
         yield from step.close_text()
         carried = of_message(message, {}, self._classifier.fallback)
         step.dispositions = {
@@ -122,6 +128,12 @@ class ToldSteps:
         }
         yield from step.finish_args(step.dispositions)
         yield from self._tell_made(step, message)
+
+    def _take_whole(self, step: StreamedStep, message: AIMessage) -> None:
+        step.message = message
+        step.usage, step.timing = usage_of(message), timing_of(message)
+        step.model = model_of(message)
+        step.agent = agent_of(message) if self._names_agents else None
 
     def _tell_made(self, step: StreamedStep, message: AIMessage) -> Iterator[Chunk]:
         for part in made_in(message)[len(step.made) :]:
@@ -133,9 +145,7 @@ class ToldSteps:
         """A whole message, as the thread has it."""
         yield from self.open(message.id or "", speaker)
         step = self.by_id[message.id or ""]
-        step.message = message
-        step.usage, step.timing = usage_of(message), timing_of(message)
-        step.model = model_of(message)
+        self._take_whole(step, message)
         dispositions = of_message(message, {}, self._classifier.fallback)
         step.dispositions = dispositions
         for part in stored_parts(message):
@@ -164,6 +174,10 @@ class ToldSteps:
         elif step.is_as(message):
             if step.message is None:
                 yield from self.complete(step, message)
+            elif step.agent != agent_of(message):
+                step.agent = agent_of(message)
+                if step.reason is not None:
+                    yield step.finish()
         elif step.begins(message):
             for delta in step.parts.go_on(stored_parts(message)):
                 yield from self._grow(step, delta)

@@ -15,6 +15,7 @@ from turnstream.graphs.stored_approvals import AskedApproval
 from turnstream.server.runs.approval_view import decided_approval, shown_approval
 from turnstream.server.runs.causes import TOLD
 from turnstream.server.runs.endings import (
+    agent_of,
     last_reason,
     model_of,
     run_ended,
@@ -209,6 +210,7 @@ def _assistant_turn(
             usage=usage_of(message),
             timing=timing_of(message),
             model=model_of(message),
+            agent=agent_of(message),
             removed=(message.id or "") in removed,
         )
         for message in spoken

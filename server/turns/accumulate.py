@@ -159,9 +159,9 @@ class Accumulator:
     def _take_step(self, chunk: StepStart | StepFinish | StepWithdrawn) -> None:
         match chunk:
             case StepStart():
-                begun = Step(chunk.step_id, (), "tool-calls")
+                begun = Step(chunk.step_id, (), "tool-calls", agent=chunk.agent)
                 if self._of_substeps:
-                    begun = replace(begun, agent=chunk.agent, namespace=chunk.namespace)
+                    begun = replace(begun, namespace=chunk.namespace)
                 self._steps[chunk.step_id] = _OpenStep(begun)
             case StepFinish():
                 told = self._steps[chunk.step_id]
@@ -171,6 +171,7 @@ class Accumulator:
                     usage=chunk.usage,
                     timing=chunk.timing,
                     model=chunk.model,
+                    agent=chunk.agent or told.step.agent,
                     interrupt_ids=chunk.interrupt_ids,
                 )
             case StepWithdrawn():

@@ -94,7 +94,7 @@ class StepStart:
     namespace: tuple[str, ...] = ()
     """The subgraphs around the node, outermost first, each `node:task id` as in LangGraph."""
     agent: str | None = None
-    """The name of the agent that speaks, of a substep."""
+    """The name of the agent that speaks, of a substep; of a step see `StepFinish`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +168,8 @@ class StepFinish:
     """The name of the model that has spoken, as its server gives it; None: it gives none."""
     interrupt_ids: tuple[str, ...] = ()
     """Of a substep: the interrupts in which its agent has stopped to ask."""
+    agent: str | None = None
+    """Of a step of the answer: the name that the graph gives the author of the message."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -82,7 +82,7 @@ class Step:
     model: str | None = None
     """The name of the model that has spoken, as its server gives it."""
     agent: str | None = None
-    """The agent that speaks in a substep."""
+    """The agent that speaks in a substep, else the author of the message as the graph names it."""
     namespace: tuple[str, ...] = ()
     """The graphs around it, as in `StepStart`, of a substep."""
     interrupt_ids: tuple[str, ...] = ()

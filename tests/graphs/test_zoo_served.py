@@ -9,12 +9,13 @@ from typing import Any
 import pytest
 from langchain_core.messages import ToolMessage
 
-from tests.graphs.zoo import ZOO, Animal
+from tests.graphs.zoo import ZOO, Animal, supervisor
 from tests.graphs.zoo.plain_loop import shown
 from tests.graphs.zoo.served import Home, served, values
 from tests.support.samples import sample
 from tests.support.served_run import VARIANTS, ServedRun
 from turnstream.graphs.result_view import DeclaredResults
+from turnstream.server.formats import WIRE_FORMATS
 from turnstream.server.turns.chunks import Part, PartStart, Substep, TextDelta, ToolCallPart
 
 pytestmark = pytest.mark.filterwarnings("ignore:create_react_agent has been moved")
@@ -111,3 +112,20 @@ def words_of_stream(runs: Iterable[ServedRun]) -> set[str]:
         for path, part in parts.items():
             found.add(part.tool_name if isinstance(part, ToolCallPart) else texts[path])
     return found
+
+
+async def test_the_steps_of_a_supervisors_workers_name_them_live_and_in_the_thread(
+    tmp_path: Path,
+) -> None:
+    async with served(tmp_path / "t.db", supervisor.ANIMALS[0]) as home:
+        (run,) = await home.turn()
+        withdrawn = {chunk.step_id for chunk in run.named("StepWithdrawn")}
+        ends = [end for end in run.named("StepFinish") if end.step_id not in withdrawn]
+        research, maths = ["research"] * 2, ["maths"] * 2
+        names = ["supervisor", *research, "supervisor", *maths, "supervisor"]
+        assert [end.agent for end in ends] == names
+        native, langgraph = (
+            WIRE_FORMATS[name].snapshot(run.kept) for name in ("assistant-transport", "langgraph")
+        )
+        assert [step["agent"] for step in native[-1]["steps"]] == names
+        assert [one["name"] for one in langgraph if one["type"] == "ai"] == names

@@ -84,7 +84,7 @@ class PartsEncoder:
                 return {"type": "part-finish"}
             case chunks.StepFinish():
                 step = self._step(chunk.step_id)
-                step |= metadata.given(model=chunk.model)
+                step |= metadata.given(model=chunk.model, agent=chunk.agent)
                 return {"type": "step-finish", **_finish(chunk), "isContinued": False, **step}
             case chunks.Error(code, message, id):
                 return {"type": "error", "error": message, "code": code, **metadata.given(id=id)}
@@ -150,7 +150,7 @@ def _assistant(turn: AssistantTurn) -> Payload:
             "finishReason": step.finish_reason,
             **metadata.usage_json(step),
             **metadata.timing_json(step),
-            **metadata.given(model=step.model),
+            **metadata.given(model=step.model, agent=step.agent),
         }
         for step in turn.steps
     ]

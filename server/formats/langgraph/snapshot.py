@@ -182,7 +182,7 @@ def ai_message(step: Step) -> Json:
             "finish_reason": _REASONS.get(step.finish_reason, step.finish_reason),
             **given(model_name=step.model),
         },
-        **given(usage_metadata=step.usage and _usage(step.usage)),
+        **given(name=step.agent, usage_metadata=step.usage and _usage(step.usage)),
         **(langchain.REMOVED if step.removed else {}),
     }
 
