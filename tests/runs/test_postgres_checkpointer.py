@@ -1,6 +1,7 @@
 """Runs on a Postgres database: what they save, read and delete."""
 
 import asyncio
+from functools import partial
 from typing import Any
 
 import psycopg
@@ -15,6 +16,7 @@ from tests.support.postgres_workers import let_lapse, put, query, saved, workers
 from tests.support.waiting import eventually
 from turnstream.graphs.offline import OfflineChatModel
 from turnstream.server.extensions.workers.postgres.checkpointer import PostgresCheckpointer
+from turnstream.server.extensions.workers.postgres.puts import putting
 from turnstream.server.storage.interfaces import LeaseLost
 from turnstream.server.storage.location import PostgresUrl
 
@@ -102,15 +104,15 @@ async def test_a_write_that_is_cancelled_comes_to_its_end(postgres_url: Postgres
 
 async def test_a_write_that_fails_at_its_end_leaves_nothing(postgres_url: PostgresUrl) -> None:
     def fail_behind(saver: PostgresSaver) -> None:
-        saver.put(PLACE, empty_checkpoint(), {}, {})
         with saver._cursor() as cursor:
-            cursor.execute("SELECT no_such_column FROM checkpoints")
+            cursor.execute("SELECT no_such_column FROM checkpoints", ())
 
     async with workers(postgres_url, 1) as [worker]:
         await begin(worker.store, THREAD, "r1")
-        fenced = worker.checkpointer._fenced
+        put = putting(PLACE, empty_checkpoint(), {}, {})
+        writing = partial(worker.checkpointer._put, THREAD.checkpoint_key, [put, fail_behind])
         with pytest.raises(psycopg.errors.UndefinedColumn):
-            await asyncio.to_thread(fenced, THREAD.checkpoint_key, fail_behind)
+            await asyncio.to_thread(writing)
         assert await saved(worker, THREAD) == []
 
 

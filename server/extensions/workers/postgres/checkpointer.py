@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import psycopg
 from langchain_core.runnables import RunnableConfig
@@ -25,20 +25,23 @@ from langgraph.checkpoint.postgres import PostgresSaver
 from langgraph.checkpoint.postgres.base import BasePostgresSaver
 from langgraph.checkpoint.serde.base import SerializerProtocol
 from psycopg import Cursor
-from psycopg.rows import DictRow
+from psycopg.rows import DictRow, dict_row
 from sqlalchemy import Connection
 
 from turnstream.server.extensions.workers.postgres.held_claims import (
     FAILING_FENCE,
     REFUSED,
+    HeldClaim,
     HeldClaims,
     refused,
 )
 from turnstream.server.extensions.workers.postgres.held_writes import HeldWrites
-from turnstream.server.extensions.workers.postgres.sent_saver import (
-    SentSaver,
+from turnstream.server.extensions.workers.postgres.puts import (
+    CollectingSaver,
+    Put,
     putting,
     putting_writes,
+    send,
 )
 from turnstream.server.extensions.workers.postgres.transactions import PostgresTransactions, driver
 from turnstream.server.storage.history_handover import History, HistoryHandover
@@ -88,7 +91,7 @@ class PostgresCheckpointer(WatchedSaver, BasePostgresSaver):
         self._transactions = transactions
         self._held = held
         self._handover = HistoryHandover()
-        self._sent_saver = SentSaver(serde)
+        self._collecting = CollectingSaver(serde)
         self._loop = asyncio.get_running_loop()
 
     @contextmanager
@@ -123,8 +126,9 @@ class PostgresCheckpointer(WatchedSaver, BasePostgresSaver):
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
-        work = putting(config, checkpoint, metadata, new_versions)
-        return self._fenced(config["configurable"]["thread_id"], work)
+        put = putting(config, checkpoint, metadata, new_versions)
+        (saved,) = self._put(config["configurable"]["thread_id"], [put])
+        return cast(RunnableConfig, saved)
 
     def put_writes(
         self,
@@ -133,15 +137,16 @@ class PostgresCheckpointer(WatchedSaver, BasePostgresSaver):
         task_id: str,
         task_path: str = "",
     ) -> None:
-        work = putting_writes(config, writes, task_id, task_path)
-        self._fenced(config["configurable"]["thread_id"], work)
+        put = putting_writes(config, writes, task_id, task_path)
+        self._put(config["configurable"]["thread_id"], [put])
 
     def delete_thread(self, thread_id: str) -> None:
-        self._fenced(thread_id, lambda saver: saver.delete_thread(thread_id))
+        self._put(thread_id, [lambda saver: saver.delete_thread(thread_id)])
 
     def delete_newest(self, thread_id: str) -> bool:
-        def delete(saver: PostgresSaver) -> bool:
-            with saver._cursor() as cursor:
+        def delete(own: psycopg.Connection[Any], claim: HeldClaim) -> bool:
+            own.execute(FAILING_FENCE.encode(), claim.values)
+            with own.cursor(row_factory=dict_row) as cursor:
                 cursor.execute(NEWEST, (thread_id, DELETED_AT_ONCE))
                 rows = cursor.fetchall()
                 if len(rows) < DELETED_AT_ONCE and _are_few(cursor, thread_id):
@@ -207,13 +212,9 @@ class PostgresCheckpointer(WatchedSaver, BasePostgresSaver):
 
         return await self._read(heads)
 
-    async def _write_all(
-        self, thread_id: str, works: Sequence[Callable[[PostgresSaver], Any]]
-    ) -> Sequence[Any]:
+    async def _write_all(self, thread_id: str, puts: Sequence[Put]) -> Sequence[Any]:
         with self.meter.write():
-            return await asyncio.wrap_future(
-                self.submit(self._fenced, thread_id, lambda saver: [work(saver) for work in works])
-            )
+            return await asyncio.wrap_future(self.submit(self._put, thread_id, puts))
 
     async def _read(self, work: Callable[[PostgresSaver], T]) -> T:
         return await self._transactions.read(self._reading, work)
@@ -221,16 +222,21 @@ class PostgresCheckpointer(WatchedSaver, BasePostgresSaver):
     def _reading(self, connection: Connection, work: Callable[[PostgresSaver], T]) -> T:
         return work(PostgresSaver(driver(connection), serde=self.serde))
 
-    def _fenced(self, thread_id: str, work: Callable[[PostgresSaver], T]) -> T:
-        """On the calling thread. The fence goes to the database ahead of what it guards."""
+    def _put(self, thread_id: str, puts: Sequence[Put]) -> Sequence[Any]:
+        """All in one transaction, on the calling thread. Return what each returns."""
+        saver = self._collecting.anew()
+        saved = [put(saver) for put in puts]
+        self._fenced(thread_id, partial(send, collected=saver.collected))
+        return saved
+
+    def _fenced(
+        self, thread_id: str, write: Callable[[psycopg.Connection[Any], HeldClaim], T]
+    ) -> T:
+        """On the calling thread. `write` has the fence go to the database with what it guards, or
+        ahead of it."""
         claim = self._held.find(thread_id)
-
-        def fenced(own: psycopg.Connection[Any]) -> T:
-            own.execute(FAILING_FENCE, claim.values)
-            return work(self._sent_saver.on(own))
-
         try:
-            return self._transactions.send_here(fenced)
+            return self._transactions.send_here(lambda own: write(own, claim))
         except REFUSED:
             self._loop.call_soon_threadsafe(self._held.lose, claim.run_id)
             raise refused(claim) from None

@@ -7,7 +7,7 @@ write that was admitted, and none is admitted after it.
 
 import logging
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -20,15 +20,16 @@ from turnstream.server.turns.header import ThreadKey
 
 logger = logging.getLogger(__name__)
 
-FENCE = """
-    SELECT 1 FROM claims WHERE owner = %(owner)s AND thread_id = %(thread_id)s
-    AND run_id = %(run_id)s AND worker = %(worker)s AND lease_until > clock_timestamp()
+_ADMITTED = """
+    SELECT 1 FROM claims WHERE owner = {} AND thread_id = {}
+    AND run_id = {} AND worker = {} AND lease_until > clock_timestamp()
     FOR KEY SHARE
 """
 """A lock that renewals do not wait for. Takeovers do: they change a column of a unique index."""
-_FENCE = text(FENCE.replace("%(", ":").replace(")s", ""))
-FAILING_FENCE = f"SELECT 1 / count(*) FROM ({FENCE}) AS fence"
-"""It fails where the fence finds nothing, with `REFUSED`: so what is sent behind it is not done."""
+_FENCE = text(_ADMITTED.format(":owner", ":thread_id", ":run_id", ":worker"))
+FAILING_FENCE = f"SELECT 1 / count(*) FROM ({_ADMITTED.format(*['%s'] * 4)}) AS fence"
+"""It fails where the fence finds nothing, with `REFUSED`: so neither what is in the same statement
+nor what is sent behind it is done. Its values are those of `HeldClaim.values`."""
 REFUSED = psycopg.errors.DivisionByZero
 
 
@@ -39,14 +40,14 @@ class HeldClaim:
     worker: str
 
     @property
-    def values(self) -> dict[str, str]:
+    def values(self) -> Sequence[str]:
         """The parameters of the fence."""
-        return {
-            "owner": self.key.owner,
-            "thread_id": self.key.thread_id,
-            "run_id": self.run_id,
-            "worker": self.worker,
-        }
+        return self.key.owner, self.key.thread_id, self.run_id, self.worker
+
+    @property
+    def named(self) -> dict[str, str]:
+        """The same by their columns."""
+        return dict(zip(("owner", "thread_id", "run_id", "worker"), self.values, strict=True))
 
 
 _current: ContextVar[HeldClaim | None] = ContextVar("claim", default=None)
@@ -122,7 +123,7 @@ class HeldClaims:
 
 def fence(connection: Connection, claim: HeldClaim) -> None:
     """Raises LeaseLost."""
-    if connection.execute(_FENCE, claim.values).first() is None:
+    if connection.execute(_FENCE, claim.named).first() is None:
         raise refused(claim)
 
 

@@ -169,7 +169,7 @@ class PostgresStore(SqlStore):
         claim = self._held.find(key.checkpoint_key, run_id)
 
         def last(connection: Connection) -> T:
-            if not connection.execute(_GIVE_BACK_HELD, claim.values).rowcount:
+            if not connection.execute(_GIVE_BACK_HELD, claim.named).rowcount:
                 raise refused(claim)
             return work(connection)
 
