@@ -74,7 +74,7 @@ class Lives:
 
     def begin(self, run: Run, claim: Claim, worked: Callback, over: Callback) -> None:
         """Set a run going. `worked` is called when its graph is at rest, `over` when its thread is
-        free."""
+        free, unless no request is queued behind it."""
         life = self._see_through(run, claim, worked, over)
         task = asyncio.create_task(life, name=f"run {claim.run_id}, its life")
         self._tasks.add(task)
@@ -103,7 +103,7 @@ class Lives:
                 else StorageUnavailable("storage_unreachable")
             )
             # A request that could not be saved is left to the sweep: the next one fails as fast.
-            if not run.is_refused:
+            if run.is_followed and not run.is_refused:
                 over()
         hooked.end(chunks)
 
@@ -224,7 +224,8 @@ class Lives:
             raise
         except Exception:
             logger.exception("run %(run)s ends without a look at its thread", _named(run))
-        await self._store.end_run(run.start.key, run.start.run_id, run.state, also, waiting)
+        key, run_id = run.start.key, run.start.run_id
+        run.is_followed = await self._store.end_run(key, run_id, run.state, also, waiting)
 
     async def _follow_words(self, run: Run) -> None:
         thread = run.translator.thread

@@ -104,6 +104,8 @@ class Run:
         self._opening: asyncio.Task[None] | None = None
         self.is_refused = False
         """True if nothing of the request is to be kept."""
+        self.is_followed = True
+        """False once the run has ended and no request is queued behind it."""
         self.new_title: str | None = None
         """The title that the run gave its thread. None: there was a thread before."""
         self._log_bytes = 0
@@ -259,9 +261,10 @@ class Run:
         # An update comes first where a breakpoint is ahead of the first node.
         if not self._request_saved and item["type"] not in ("tasks", "updates"):
             return
-        if item["type"] == "updates":
-            # What was seen as finished must survive a stop and a crash.
+        if item["type"] == "updates" or not self._request_saved:
+            # What was accepted, or seen as finished, must survive a stop and a crash.
             await writes.committed()
+        if item["type"] == "updates":
             await self._keep_dispositions(item["data"])
         if not self._request_saved:
             await self._open_log(writes)

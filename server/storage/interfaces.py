@@ -254,10 +254,11 @@ class ThreadStore(
         state: ThreadRunState,
         also: Also = (),
         waiting: Sequence[WaitingApproval] = (),
-    ) -> None:
+    ) -> bool:
         """Note how a run ended and release its claim, and which calls are `waiting` for an approval
         now: a question that was listed before keeps its id. The thread keeps its place in the
-        list. A thread that another run has begun on since stays as it is."""
+        list. A thread that another run has begun on since stays as it is. Return False if no
+        request is queued behind the run: one that is queued later finds the thread free."""
 
     async def holds_alone(self, key: ThreadKey, run_id: str) -> bool:
         """Wait until no write under the claim of this run is in flight. False: this process does

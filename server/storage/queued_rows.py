@@ -56,6 +56,7 @@ _NAMED = (
     queued_requests.c.run_id == bindparam("of_run"),
 )
 _KEEP = delete(queued_requests).where(*_NAMED, queued_requests.c.has_begun)
+_IN_QUEUE = select(queued_requests.c.run_id).where(*_NAMED[:2])
 """Made once: it is executed at the end of every run."""
 _PLACE = update(queued_requests).where(*_NAMED).values(place=bindparam("to_place"))
 
@@ -277,10 +278,13 @@ def put_back(connection: Connection, run_id: str) -> bool:
     return bool(connection.execute(back.values(has_begun=False)).rowcount)
 
 
-def keep(connection: Connection, key: ThreadKey, run_id: str) -> None:
+def keep(connection: Connection, key: ThreadKey, run_id: str) -> bool:
     """Delete the request of a run that has ended, if it was not put back: the thread has it. In the
-    transaction that releases the claim of the run."""
-    connection.execute(_KEEP, {**of(key), "of_run": run_id})
+    transaction that releases the claim of the run. Return True if the thread has others."""
+    found = {*connection.scalars(_IN_QUEUE, of(key))}
+    if run_id in found:
+        connection.execute(_KEEP, {**of(key), "of_run": run_id})
+    return bool(found - {run_id})
 
 
 def forget(connection: Connection, key: ThreadKey, run_id: str) -> None:

@@ -213,14 +213,16 @@ class SqlStore(ABC):
         state: ThreadRunState,
         also: Also = (),
         waiting: Sequence[WaitingApproval] = (),
-    ) -> None:
-        def end(connection: Connection) -> None:
+    ) -> bool:
+        def end(connection: Connection) -> bool:
             if thread_list.end_run(connection, key, run_id, state):
                 approvals.add(connection, key, waiting)
-            queued_rows.keep(connection, key, run_id)
+            # Behind the release: a request that is queued in between finds the claim gone.
+            is_followed = queued_rows.keep(connection, key, run_id)
             perform(connection, also)
+            return is_followed
 
-        await self.write_last(key, run_id, end)
+        return await self.write_last(key, run_id, end)
 
     async def holds_alone(self, key: ThreadKey, run_id: str) -> bool:
         return await self.holder(key) == run_id

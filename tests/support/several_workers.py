@@ -131,10 +131,11 @@ class LeasedStore(SqliteStore):
         self.fence(key, run_id)
         return await super().begin_run(key, run_id, *args, **named)
 
-    async def end_run(self, key: ThreadKey, run_id: str, *args: Any, **named: Any) -> None:
+    async def end_run(self, key: ThreadKey, run_id: str, *args: Any, **named: Any) -> bool:
         self.fence(key, run_id)
-        await super().end_run(key, run_id, *args, **named)
+        is_followed = await super().end_run(key, run_id, *args, **named)
         self.table.rows.pop(key, None)
+        return is_followed
 
     async def delete(self, key: ThreadKey, *args: Any, **named: Any) -> bool:
         self.fence(key)

@@ -106,10 +106,17 @@ class PostgresCheckpointer(WatchedSaver, BasePostgresSaver):
         return HeldWrites(partial(self._write_all, checkpoint_key))
 
     async def put_for(self, watched: ThreadWrites, *put: Any) -> RunnableConfig:
+        """While a graph streams, its input goes with the checkpoint behind it."""
         if not isinstance(watched, HeldWrites):
             return await super().put_for(watched, *put)
-        saved: RunnableConfig = await watched.send(putting(*put))
-        return saved
+        config, checkpoint, metadata, _ = put
+        if metadata.get("source") != "input":
+            saved: RunnableConfig = await watched.send(putting(*put))
+            return saved
+        # LangGraph waits for the checkpoint behind the first step, which comes at once.
+        await watched.hold(putting(*put))
+        place = {name: config["configurable"][name] for name in ("thread_id", "checkpoint_ns")}
+        return {"configurable": {**place, "checkpoint_id": checkpoint["id"]}}
 
     async def put_writes_for(self, watched: ThreadWrites, *put: Any) -> None:
         """While a graph streams they are on disk when a checkpoint behind them is, or when

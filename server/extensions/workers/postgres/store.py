@@ -109,10 +109,11 @@ class PostgresStore(SqlStore):
         state: ThreadRunState,
         also: Also = (),
         waiting: Sequence[WaitingApproval] = (),
-    ) -> None:
+    ) -> bool:
+        is_followed = True
         try:
             with self._held.ending(run_id):
-                await super().end_run(key, run_id, state, also, waiting)
+                is_followed = await super().end_run(key, run_id, state, also, waiting)
         except StorageUnavailable:
             raise  # The claim stays for the next try, as long as its lease is renewed.
         except LeaseLost:
@@ -125,6 +126,7 @@ class PostgresStore(SqlStore):
             self._held.drop(key, run_id)  # Retrying cannot help: the sweep will end the run.
             raise
         self._held.drop(key, run_id)
+        return is_followed
 
     async def holds_alone(self, key: ThreadKey, run_id: str) -> bool:
         mine = claims_of(key, run_id, self._held.worker)
