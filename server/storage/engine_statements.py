@@ -3,7 +3,8 @@
 The connections of another engine carry their own, so that no module of this folder has to know it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
@@ -13,6 +14,11 @@ from turnstream.server.storage.interfaces import Section
 
 OPTION = "turnstream_statements"
 """The execution option by which an engine's connections carry its `EngineStatements`."""
+
+
+class Spoiled(Exception):
+    """The writes of an extension have a mistake, and cannot be undone alone: the engine undoes the
+    transaction, and does it once more in another way."""
 
 
 class EngineStatements:
@@ -37,8 +43,12 @@ class EngineStatements:
         # The driver begins a transaction only ahead of a row's change.
         connection.exec_driver_sql("BEGIN IMMEDIATE")
 
-    def check_constraints(self, connection: Connection) -> None:
-        """Check now what the engine would check at the end of the transaction."""
+    @contextmanager
+    def apart(self, connection: Connection) -> Iterator[None]:
+        """Undo what is done within if it raises, and not the rest of the transaction. An engine may
+        raise Spoiled instead."""
+        with connection.begin_nested():
+            yield
 
     def is_fault(self, error: DBAPIError) -> bool:
         """Check for a fault of the database; anything else is a mistake in a statement."""

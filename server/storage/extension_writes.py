@@ -9,7 +9,7 @@ from sqlalchemy import Connection, Executable
 from sqlalchemy.exc import DBAPIError
 
 from turnstream.server.storage.also import Also
-from turnstream.server.storage.engine_statements import statements_of
+from turnstream.server.storage.engine_statements import Spoiled, statements_of
 
 logger = logging.getLogger(__name__)
 
@@ -38,9 +38,10 @@ def _execute_all(statements: Sequence[Statement], connection: Connection) -> Non
 def _execute(source: str, statements: Sequence[Statement], connection: Connection) -> None:
     engine = statements_of(connection)
     try:
-        with connection.begin_nested():
+        with engine.apart(connection):
             _execute_all(statements, connection)
-            engine.check_constraints(connection)
+    except Spoiled:
+        raise
     except Exception as error:
         if isinstance(error, DBAPIError) and engine.is_fault(error):
             raise

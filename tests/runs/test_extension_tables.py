@@ -122,6 +122,31 @@ async def test_tables_that_refer_to_each_other_are_emptied_and_dropped(location:
         assert await store.write(drop, "toy")
 
 
+async def test_a_constraint_that_is_checked_at_the_end_leaves_out_the_writes_of_its_extension(
+    location: Location,
+) -> None:
+    linked = MetaData()
+    of_thread = (Column("owner", String, primary_key=True), Column("thread_id", String))
+    Table("toy", linked, *of_thread)
+    items = Table(
+        "toy_items",
+        linked,
+        Column("owner", String, ForeignKey("toy.owner", deferrable=True, initially="DEFERRED")),
+        Column("thread_id", String),
+    )
+    toy = ExtensionTables("toy", linked, 1, lambda _connection, _version: None)
+    async with open_storage(location) as storage:
+        store = storage.store
+        await store.open_extensions([toy], is_shared=False)
+        try:
+            await begun(store, T1, insert(items).values(owner="ann", thread_id="t1"))
+            entry = await store.get(T1)
+            assert entry is not None
+            assert entry.run_state == "finished"
+        finally:
+            await store.write(drop, "toy")
+
+
 async def test_a_table_that_is_added_later_is_emptied_too(location: Location) -> None:
     more = MetaData()
     words.to_metadata(more)

@@ -1,12 +1,16 @@
 """Postgres' own statements: locks between transactions, which several workers have at once."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError, InternalError, OperationalError
 
-from turnstream.server.storage.engine_statements import EngineStatements
+from turnstream.server.storage.engine_statements import EngineStatements, Spoiled
 from turnstream.server.storage.interfaces import Section
+
+STEP_BY_STEP = "turnstream_step_by_step"
+"""The execution option of a transaction in which each extension's writes have a savepoint."""
 
 TABLES_LOCK = 0x7475_726E_6578
 """The advisory lock of the worker that makes or migrates tables of extensions."""
@@ -32,9 +36,22 @@ class PostgresStatements(EngineStatements):
     def await_tables(self, connection: Connection) -> None:
         connection.execute(_TABLES, {"lock": TABLES_LOCK})
 
-    def check_constraints(self, connection: Connection) -> None:
-        """A deferred constraint would undo the whole transaction at its end."""
-        connection.execute(_CONSTRAINTS)
+    @contextmanager
+    def apart(self, connection: Connection) -> Iterator[None]:
+        """Three statements for what hardly ever happens: so only when the transaction is done once
+        more, because of a mistake."""
+        if not connection.get_execution_options().get(STEP_BY_STEP):
+            try:
+                yield
+            except Exception as error:
+                if isinstance(error, DBAPIError) and self.is_fault(error):
+                    raise
+                raise Spoiled from error
+            return
+        with connection.begin_nested():
+            yield
+            # A deferred constraint would undo the whole transaction at its end.
+            connection.execute(_CONSTRAINTS)
 
     def is_fault(self, error: DBAPIError) -> bool:
         if error.connection_invalidated:

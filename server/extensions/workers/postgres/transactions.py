@@ -14,10 +14,12 @@ from typing import Any, TypeVar
 
 import psycopg
 from sqlalchemy import Connection, Engine, PoolProxiedConnection
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import DBAPIError, IntegrityError
 
 from turnstream.server.extensions.workers.postgres.connections import engine
 from turnstream.server.extensions.workers.postgres.faults import faults_named, is_cut, is_repeatable
+from turnstream.server.extensions.workers.postgres.statements import STEP_BY_STEP
+from turnstream.server.storage.engine_statements import Spoiled
 from turnstream.server.storage.interfaces import StorageUnavailable
 
 T = TypeVar("T")
@@ -91,6 +93,13 @@ class PostgresTransactions:
                 raise undone.cause from None
 
     def _in_transaction(self, engine: Engine, work: Callable[..., T], *arguments: Any) -> T:
+        try:
+            return self._whole(engine, work, *arguments)
+        except (Spoiled, IntegrityError):  # The latter of a constraint that is deferred, too.
+            step_by_step = engine.execution_options(**{STEP_BY_STEP: True})
+            return self._whole(step_by_step, work, *arguments)
+
+    def _whole(self, engine: Engine, work: Callable[..., T], *arguments: Any) -> T:
         with engine.connect() as connection, connection.begin() as transaction:
             with self._undone_faults(connection):
                 result = work(connection, *arguments)
