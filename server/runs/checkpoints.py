@@ -71,8 +71,9 @@ class Checkpoints:
         """Follow what a run writes to its thread."""
         return self._saver.watch(key.checkpoint_key)
 
-    def new_thread(self) -> ThreadState:
-        """Return the state of a thread that has nothing saved."""
+    def new_thread(self, key: ThreadKey) -> ThreadState:
+        """Return the state of a thread whose id is new: it has nothing saved."""
+        self._saver.expect_nothing(key.checkpoint_key)
         return ThreadState(results=self.attached.results)
 
     async def load(

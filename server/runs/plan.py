@@ -111,6 +111,11 @@ class Plan:
         return ThreadBefore(shown, self.before.fronts)
 
     @property
+    def brings_input(self) -> bool:
+        """The graph runs on what is new: its first checkpoint is written before anything else."""
+        return self.runs_graph and bool(self.new) and self.update is None
+
+    @property
     def is_new_thread(self) -> bool:
         return self.before.checkpoint_id is None and self.point is None
 

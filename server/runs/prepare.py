@@ -35,14 +35,16 @@ async def prepare(
     catalogue: Catalogue,
     decider: Decider,
     max_bytes: int,
+    *,
+    is_new: bool,
 ) -> Plan:
     """Plan the run of a request on its thread, which may have `max_bytes` of texts and images;
-    `decider` gives its approvals.
+    `decider` gives its approvals. `is_new`: the thread's id was made for this request.
 
     Discards a failed run's unfinished tasks unless the request continues it. Raises InvalidRequest
     if the thread cannot take the request; then nothing has changed.
     """
-    state = await checkpoints.load(key) if request.thread_id else checkpoints.new_thread()
+    state = checkpoints.new_thread(key) if is_new else await checkpoints.load(key)
     if request.head == "":
         request = replace(request, head=await checkpoints.beginning(key))
     await beside_loop(len(state.messages), partial(_check_size, state, max_bytes))

@@ -147,6 +147,10 @@ class Run:
         except Exception as cause:  # noqa: BLE001  a run always ends in order
             return self.translator.finalize([], failed=self._fail(cause))
 
+    def begun(self, title: str | None) -> None:
+        """The run's thread is new, and is in the list under this title."""
+        self.new_title = title
+
     @property
     def request_saved(self) -> bool:
         """True once what the request brought is on disk."""

@@ -127,7 +127,9 @@ class RunStarts:
             request = replace(request, posted_state=None)
         decider = self._decider(run, rights, by, stopped)
         most, versions = settings.max_thread_bytes, self.versions
-        plan = await prepare(run.key, request, checkpoints, versions, catalogue, decider, most)
+        is_new = request.thread_id is None and run.thread is None
+        asked = (run.key, request, checkpoints, versions, catalogue, decider, most)
+        plan = await prepare(*asked, is_new=is_new)
         client_tools, request, plan = with_client_tools(client_tools, request, plan, attached)
         model = models.choose(request, attached, plan, rights)
         model_name = models.name_of(model) if is_built_in else None

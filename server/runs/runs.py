@@ -41,6 +41,7 @@ from turnstream.server.storage.interfaces import (
     Repeated,
     ThreadEntry,
     ThreadStore,
+    ignored,
 )
 from turnstream.server.storage.run_logs import RunLogs
 from turnstream.server.storage.thread_metadata import Metadata
@@ -307,25 +308,25 @@ class Runs:
         audit = self._hooks.audit
         also = [*audit.started(start, by.id), *await self._hooks.run_begins(start)]
         self._claims.set_plan(claim.run_id, start.plan)
-        title = await self._store.begin_run(
+        checkpoints, plan = self._graphs.checkpoints(start.graph), start.plan
+        run = Run(start, checkpoints, self._store, claim.log, claim.stop, audit.watch(start))
+        await self._store.begin_run(
             claim.key,
             claim.run_id,
             request.title,
             start.graph,
             also,
             # Without new messages, a newer checkpoint comes only when the graph has worked.
-            base=None if start.plan.new is None else start.plan.base or "",
-            closes_approvals=start.plan.closes_approvals,
-            words=start.plan.first_words,
+            base=None if plan.new is None else plan.base or "",
+            closes_approvals=plan.closes_approvals,
+            words=plan.first_words,
             record=request.record,
             metadata=request.thread_metadata,
+            begun=run.begun if claim.thread is None else ignored,
+            joins_next=plan.brings_input,
         )
-        goes_on = start.plan.new is None and start.plan.point is None
+        goes_on = plan.new is None and plan.point is None
         self._held_calls.begin_run(claim.key.checkpoint_key, goes_on=goes_on)
-        checkpoints = self._graphs.checkpoints(start.graph)
-        run = Run(start, checkpoints, self._store, claim.log, claim.stop, audit.watch(start))
-        if claim.thread is None:
-            run.new_title = title
         worked = partial(self._held_calls.end_run, claim.key.checkpoint_key)
         self._lives.begin(run, claim, worked, partial(self.queue.wake, claim.key))
         return run

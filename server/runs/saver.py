@@ -46,6 +46,9 @@ class Checkpointer(Protocol):
     def watch(self, checkpoint_key: str) -> AbstractContextManager[Writes]:
         """Follow the writes to a thread."""
 
+    def expect_nothing(self, checkpoint_key: str) -> None:
+        """Have the run of a thread whose id is new begin without a look for its checkpoints."""
+
     async def adelete_thread(self, thread_id: str) -> None: ...
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None: ...

@@ -5,7 +5,7 @@ behaviour. Importing this module imports no engine.
 """
 
 import secrets
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -31,6 +31,14 @@ MAX_PINNED = 50
 
 ThreadRunState = Literal["live", "finished", "waiting", "stopped", "failed", "interrupted"]
 """`waiting`: the run has ended, and somebody is to answer the graph or a tool call."""
+
+
+Begun = Callable[[str | None], object]
+"""Called when the beginning of a run is on disk, with the title that it gave its thread."""
+
+
+def ignored(_title: str | None) -> None:
+    """Nobody waits for the beginning of the run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,14 +246,18 @@ class ThreadStore(
         words: FirstWords | None = None,
         record: RunRecord | None = None,
         metadata: Metadata | None = None,
-    ) -> str | None:
+        begun: Begun = ignored,
+        joins_next: bool = False,
+    ) -> None:
         """Move the thread to the top of the list as live, on this graph. `base` is its newest
         checkpoint, empty if it has none: a newer one has what the run's request brought. None: it
         does not tell. A thread gets the title with its first run: on one line, cut to 60
-        characters, with a number behind it if another thread of the owner has it; this title is
-        returned, and None for a later run. `closes_approvals`: none of its calls waits for an
-        approval any more. `words`: the thread begins with others; a title that it got of those
-        before follows them. `metadata` is merged into that of the thread."""
+        characters, with a number behind it if another thread of the owner has it.
+        `closes_approvals`: none of its calls waits for an approval any more. `words`: the thread
+        begins with others; a title that it got of those before follows them. `metadata` is merged
+        into that of the thread. `begun` is called, on any thread, when all of this is on disk: with
+        the title, and None for a later run. `joins_next`: a checkpoint under the claim follows at
+        once, and this may be written with it, in one transaction."""
 
     async def end_run(
         self,

@@ -30,6 +30,7 @@ from turnstream.server.storage.engine_statements import statements_of
 from turnstream.server.storage.extension_tables import ExtensionTables
 from turnstream.server.storage.interfaces import (
     ApprovalPage,
+    Begun,
     ClaimResult,
     Created,
     Granted,
@@ -41,6 +42,7 @@ from turnstream.server.storage.interfaces import (
     ThreadEntry,
     ThreadRunState,
     WaitingApproval,
+    ignored,
 )
 from turnstream.server.storage.kept_substeps import KeptSubstep
 from turnstream.server.storage.queued_requests import QueuedRequest, WithdrawnRun
@@ -109,6 +111,23 @@ class SqlStore(ABC):
 
         Raises LeaseLost.
         """
+
+    async def write_beginning(
+        self,
+        key: ThreadKey,
+        run_id: str,
+        work: Callable[[Connection], str | None],
+        begun: Begun,
+        *,
+        joins_next: bool,  # noqa: ARG002
+    ) -> None:
+        """Do what `begin_run` does, in the owner's turn."""
+
+        def in_turn(connection: Connection) -> str | None:
+            statements_of(connection).await_turn(connection, key.owner)
+            return work(connection)
+
+        begun(await self.write_claimed(key, run_id, in_turn))
 
     @abstractmethod
     async def write_last(self, key: ThreadKey, run_id: str, work: Callable[..., T]) -> T:
@@ -190,7 +209,9 @@ class SqlStore(ABC):
         words: FirstWords | None = None,
         record: RunRecord | None = None,
         metadata: Metadata | None = None,
-    ) -> str | None:
+        begun: Begun = ignored,
+        joins_next: bool = False,
+    ) -> None:
         def begin(connection: Connection) -> str | None:
             named = thread_list.begin_run(connection, key, run_id, title, graph, base)
             if words:
@@ -204,7 +225,7 @@ class SqlStore(ABC):
             perform(connection, also)
             return named
 
-        return await self.write_claimed(key, run_id, begin)
+        await self.write_beginning(key, run_id, begin, begun, joins_next=joins_next)
 
     async def end_run(
         self,

@@ -118,8 +118,7 @@ def begin_run(
     base: str | None,
 ) -> str | None:
     """Note a live run: the thread moves to the top, out of the archive if it was there. With its
-    first run it gets the title, made distinct, which is returned."""
-    statements_of(connection).await_turn(connection, key.owner)
+    first run it gets the title, made distinct, which is returned. In the owner's turn."""
     now = _now()
     begun = {
         "run_id": run_id,
@@ -135,6 +134,10 @@ def begin_run(
         connection.execute(_BEGIN_FIRST, {**mine, **begun, "title": named})
     _move_to_top(connection, key)
     return named
+
+
+def has_begun(connection: Connection, key: ThreadKey, run_id: str) -> bool:
+    return connection.scalar(select(threads.c.run_id).where(*_is(key))) == run_id
 
 
 def undo_run(

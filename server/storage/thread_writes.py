@@ -102,6 +102,9 @@ class WatchedSaver(BaseCheckpointSaver[str]):
             if self._watched.get(checkpoint_key) is writes:
                 del self._watched[checkpoint_key]
 
+    def expect_nothing(self, checkpoint_key: str) -> None:
+        """Have the next reader of a new thread's latest checkpoint get none, without a look."""
+
     def followed(self, checkpoint_key: str) -> ThreadWrites:  # noqa: ARG002
         """Return the object that `watch` gives; an engine may have a kind of its own."""
         return ThreadWrites()

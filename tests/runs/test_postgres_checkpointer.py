@@ -13,10 +13,15 @@ from tests.runs.test_postgres_leases import held_inserts, waits_for_a_lock
 from tests.support.backend import backend, key_of, message
 from tests.support.contracts.threads import SECOND, THREAD, begin
 from tests.support.postgres_workers import let_lapse, put, query, saved, workers
+from tests.support.statement_count import counted
 from tests.support.waiting import eventually
 from turnstream.graphs.offline import OfflineChatModel
-from turnstream.server.extensions.workers.postgres.checkpointer import PostgresCheckpointer
+from turnstream.server.extensions.workers.postgres.checkpointer import (
+    PostgresCheckpointer,
+    ReadingSaver,
+)
 from turnstream.server.extensions.workers.postgres.puts import putting
+from turnstream.server.extensions.workers.postgres.transactions import driver
 from turnstream.server.storage.interfaces import LeaseLost
 from turnstream.server.storage.location import PostgresUrl
 
@@ -27,6 +32,10 @@ MODEL = OfflineChatModel(word_seconds=0)
 
 def rows(url: PostgresUrl) -> dict[str, int]:
     return {name: query(url, f"SELECT count(*) FROM {name}")[0][0] for name in TABLES}
+
+
+def saved_rows(url: PostgresUrl) -> list[list[tuple[Any, ...]]]:
+    return [query(url, f"SELECT * FROM {name} ORDER BY 3, 4, 6") for name in TABLES[:3]]
 
 
 async def test_turns_are_saved_and_a_deleted_thread_leaves_no_row(
@@ -114,6 +123,94 @@ async def test_a_write_that_fails_at_its_end_leaves_nothing(postgres_url: Postgr
         with pytest.raises(psycopg.errors.UndefinedColumn):
             await asyncio.to_thread(writing)
         assert await saved(worker, THREAD) == []
+
+
+async def test_puts_of_one_transaction_are_one_statement_and_leave_the_rows_of_langgraphs_saver(
+    postgres_url: PostgresUrl,
+) -> None:
+    first, second = empty_checkpoint(), empty_checkpoint()
+    second["channel_values"] = {"whole": 1, "many": ["a", "\0"], "none": None, "word": "w"}
+    versions: Any = {"many": "1", "whole": "1", "gone": "1"}
+    behind: Any = {"configurable": {**PLACE["configurable"], "checkpoint_id": first["id"]}}
+    written = [("many", ["b"]), ("__error__", "e"), ("word", None)]
+
+    def puts(saver: PostgresSaver) -> None:
+        saver.put(PLACE, first, {"source": "input"}, {})
+        saver.put_writes(behind, written, "task", "path")
+        saver.put_writes(behind, [("__resume__", "r")], "null")
+        saver.put(behind, second, {"source": "loop"}, versions)
+
+    async with workers(postgres_url, 1) as [worker]:
+        await begin(worker.store, THREAD, "r1")
+        saver = worker.checkpointer
+        with counted() as sent:
+            await asyncio.to_thread(saver._put, THREAD.checkpoint_key, [puts])
+        assert (len(sent.statements), sent.transactions) == (1, 1)
+        ours = saved_rows(postgres_url)
+        for name in TABLES[:3]:
+            query(postgres_url, f"DELETE FROM {name}")
+        await worker.store.write(
+            lambda connection: puts(ReadingSaver(driver(connection), serde=saver.serde))
+        )
+    assert ours == saved_rows(postgres_url)
+    assert all(ours)
+
+
+async def test_a_row_that_is_put_twice_in_one_transaction_is_as_the_last_put_leaves_it(
+    postgres_url: PostgresUrl,
+) -> None:
+    checkpoint = empty_checkpoint()
+    place: Any = {"configurable": {**PLACE["configurable"], "checkpoint_id": checkpoint["id"]}}
+
+    def puts(saver: PostgresSaver) -> None:
+        saver.put(PLACE, checkpoint, {}, {})
+        for word in ("first", "last"):
+            saver.put_writes(place, [("__resume__", word)], "null")
+            saver.put_writes(place, [("channel", word)], "task")
+
+    async with workers(postgres_url, 1) as [worker]:
+        await begin(worker.store, THREAD, "r1")
+        await asyncio.to_thread(worker.checkpointer._put, THREAD.checkpoint_key, [puts])
+        found = await worker.checkpointer.aget_tuple(PLACE)
+    assert found
+    assert found.pending_writes
+    # A task's writes stay, what answers an interrupt is taken anew.
+    assert {*found.pending_writes} == {("null", "__resume__", "last"), ("task", "channel", "first")}
+
+
+async def test_a_graph_that_changes_what_it_loads_changes_nothing_of_the_plan(
+    postgres_url: PostgresUrl,
+) -> None:
+    checkpoint = empty_checkpoint()
+    checkpoint["channel_values"] = {"many": ["a"], "word": "w"}
+    checkpoint["channel_versions"] = {"many": "1", "word": "1"}
+    async with workers(postgres_url, 1) as [worker]:
+        await begin(worker.store, THREAD, "r1")
+        await worker.checkpointer.aput(PLACE, checkpoint, {}, {"many": "1", "word": "1"})
+        await worker.store.end_run(THREAD, "r1", "finished")
+        await worker.store.claim(THREAD, "r2")
+        planned = await worker.checkpointer.aget_tuple(PLACE)
+        with counted() as sent:
+            given = await worker.checkpointer.aget_tuple(PLACE)
+        assert sent.statements == [], "it is not read again"
+        assert planned
+        assert given == planned
+        given.checkpoint["channel_values"]["many"].append("b")
+        given.checkpoint["channel_versions"]["many"] = "2"
+        assert planned.checkpoint["channel_values"]["many"] == ["a"]
+        assert planned.checkpoint["channel_versions"]["many"] == "1"
+
+
+async def test_what_was_read_ahead_of_a_write_is_not_taken_for_what_is_there(
+    postgres_url: PostgresUrl,
+) -> None:
+    async with workers(postgres_url, 1) as [worker]:
+        await worker.store.claim(THREAD, "r1")
+        assert await worker.checkpointer.aget_tuple(PLACE) is None
+        written = await put(worker, THREAD)
+        found = await worker.checkpointer.aget_tuple(PLACE)
+        assert found
+        assert found.checkpoint["id"] == written
 
 
 @pytest.mark.parametrize("earlier", range(4, 8))

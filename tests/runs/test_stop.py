@@ -287,12 +287,14 @@ async def test_a_message_that_was_saved_and_not_yet_told_is_told_before_the_end(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The graph goes on beside it, so the tool is at work then."""
-    saved, commit = asyncio.Event(), ThreadWrites.committed
+    saved, commit, request_saved = asyncio.Event(), ThreadWrites.committed, asyncio.Event()
 
     async def committed_and_held(writes: ThreadWrites) -> None:
         await commit(writes)
-        saved.set()
-        await asyncio.Event().wait()
+        if request_saved.is_set():
+            saved.set()
+            await asyncio.Event().wait()
+        request_saved.set()
 
     monkeypatch.setattr(ThreadWrites, "committed", committed_and_held)
     endpoint.script(Reply((Say("I ask. "), Call(0, "c1", "hold", '{"word":"a"}'))))

@@ -127,9 +127,9 @@ class LeasedStore(SqliteStore):
         await super().refuse_run(key, run_id, *args, **named)
         self.table.rows.pop(key, None)
 
-    async def begin_run(self, key: ThreadKey, run_id: str, *args: Any, **named: Any) -> str | None:
+    async def begin_run(self, key: ThreadKey, run_id: str, *args: Any, **named: Any) -> None:
         self.fence(key, run_id)
-        return await super().begin_run(key, run_id, *args, **named)
+        await super().begin_run(key, run_id, *args, **named)
 
     async def end_run(self, key: ThreadKey, run_id: str, *args: Any, **named: Any) -> bool:
         self.fence(key, run_id)

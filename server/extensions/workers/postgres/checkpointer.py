@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
+from copy import deepcopy
 from functools import partial
 from typing import Any, TypeVar, cast
 
@@ -20,6 +21,7 @@ from langgraph.checkpoint.base import (
     CheckpointMetadata,
     CheckpointTuple,
     DeltaChannelHistory,
+    get_checkpoint_id,
 )
 from langgraph.checkpoint.postgres import PostgresSaver
 from langgraph.checkpoint.postgres.base import BasePostgresSaver
@@ -48,6 +50,18 @@ from turnstream.server.storage.history_handover import History, HistoryHandover
 from turnstream.server.storage.thread_writes import DROPPED, ThreadWrites, WatchedSaver
 
 T = TypeVar("T")
+
+
+class ReadingSaver(PostgresSaver):
+    """LangGraph's own saver, for one `get_tuple`."""
+
+    row: DictRow | None = None
+    """The row that was read, as it was before it was decoded."""
+
+    def _load_checkpoint_tuple(self, value: DictRow) -> CheckpointTuple:
+        self.row = {**value, **deepcopy({name: value[name] for name in ("checkpoint", "metadata")})}
+        return super()._load_checkpoint_tuple(value)
+
 
 DELETED_AT_ONCE = 200
 """Checkpoints of a thread, with their writes; and values of channels."""
@@ -174,7 +188,23 @@ class PostgresCheckpointer(WatchedSaver, BasePostgresSaver):
         return found
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        return await self._read(lambda saver: saver.get_tuple(config))
+        """What was read to plan a run is not read again for the run; it is decoded again, since a
+        graph may change what it loads."""
+        place = config["configurable"]
+        claim = self._held.get(place["thread_id"])
+        if claim is None or place.get("checkpoint_ns") or get_checkpoint_id(config):
+            return await self._read(lambda saver: saver.get_tuple(config))
+        for row in claim.take_latest():
+            return await asyncio.wrap_future(self._transactions.submit(self._loaded, row))
+        found, row = await self._transactions.read(self._read_latest, config)
+        if not claim.has_written:
+            claim.latest = (row,)
+        return found
+
+    def expect_nothing(self, checkpoint_key: str) -> None:
+        claim = self._held.get(checkpoint_key)
+        if claim and not claim.has_written:
+            claim.latest = (None,)
 
     def get_delta_channel_history(
         self, *, config: RunnableConfig, channels: Sequence[str]
@@ -223,6 +253,15 @@ class PostgresCheckpointer(WatchedSaver, BasePostgresSaver):
         with self.meter.write():
             return await asyncio.wrap_future(self.submit(self._put, thread_id, puts))
 
+    def _read_latest(
+        self, connection: Connection, config: RunnableConfig
+    ) -> tuple[CheckpointTuple | None, DictRow | None]:
+        saver = ReadingSaver(driver(connection), serde=self.serde)
+        return saver.get_tuple(config), saver.row
+
+    def _loaded(self, row: DictRow | None) -> CheckpointTuple | None:
+        return None if row is None else self._collecting._load_checkpoint_tuple(row)
+
     async def _read(self, work: Callable[[PostgresSaver], T]) -> T:
         return await self._transactions.read(self._reading, work)
 
@@ -242,8 +281,18 @@ class PostgresCheckpointer(WatchedSaver, BasePostgresSaver):
         """On the calling thread. `write` has the fence go to the database with what it guards, or
         ahead of it."""
         claim = self._held.find(thread_id)
+        claim.has_written = True
+
+        def with_beginning(connection: Connection) -> T:
+            claim.begin(connection)
+            return write(driver(connection), claim)
+
         try:
-            return self._transactions.send_here(lambda own: write(own, claim))
+            if claim.beginning is None:
+                return self._transactions.send_here(lambda own: write(own, claim))
+            written = self._transactions.write_here(with_beginning)
+            claim.committed()
+            return written
         except REFUSED:
             self._loop.call_soon_threadsafe(self._held.lose, claim.run_id)
             raise refused(claim) from None

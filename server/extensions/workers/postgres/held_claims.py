@@ -13,9 +13,12 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 
 import psycopg
+from psycopg.rows import DictRow
 from sqlalchemy import Connection, text
 
-from turnstream.server.storage.interfaces import LeaseLost
+from turnstream.server.storage import thread_list
+from turnstream.server.storage.engine_statements import statements_of
+from turnstream.server.storage.interfaces import Begun, LeaseLost
 from turnstream.server.turns.header import ThreadKey
 
 logger = logging.getLogger(__name__)
@@ -33,11 +36,60 @@ nor what is sent behind it is done. Its values are those of `HeldClaim.values`."
 REFUSED = psycopg.errors.DivisionByZero
 
 
-@dataclass(frozen=True, slots=True)
+class Beginning:
+    """The beginning of a run, which is written with what is written next under its claim."""
+
+    def __init__(
+        self, key: ThreadKey, run_id: str, work: Callable[[Connection], str | None], begun: Begun
+    ) -> None:
+        self._key = key
+        self._run_id = run_id
+        self._work = work
+        self._begun = begun
+        self._was_tried = False
+        self._title: str | None = None
+
+    def perform(self, connection: Connection) -> None:
+        """Nothing is done if it is on disk: an earlier try may have been committed without an
+        answer, and one of another write may be under way, which the owner's turn waits for."""
+        statements_of(connection).await_turn(connection, self._key.owner)
+        if self._was_tried and thread_list.has_begun(connection, self._key, self._run_id):
+            return
+        self._was_tried = True
+        self._title = self._work(connection)
+
+    def committed(self) -> None:
+        self._begun(self._title)
+
+
+@dataclass(slots=True, eq=False)
 class HeldClaim:
     key: ThreadKey
     run_id: str
     worker: str
+    beginning: Beginning | None = None
+    """None: it is on disk, or nothing has begun."""
+    latest: Sequence[DictRow | None] = ()
+    """The row of the thread's latest checkpoint, as the plan of the run has read it, for the run;
+    None: there is no checkpoint. Empty: it was not read, or is taken."""
+    has_written: bool = False
+    """True once a write of checkpoints has begun: `latest` may be over."""
+
+    def take_latest(self) -> Sequence[DictRow | None]:
+        latest, self.latest = self.latest, ()
+        return () if self.has_written else latest
+
+    def begin(self, connection: Connection) -> None:
+        """Write what is still to be written of the run's beginning, in a transaction under the
+        claim."""
+        if beginning := self.beginning:
+            beginning.perform(connection)
+
+    def committed(self) -> None:
+        """A transaction is on disk in which `begin` was called."""
+        beginning, self.beginning = self.beginning, None
+        if beginning:
+            beginning.committed()
 
     @property
     def values(self) -> Sequence[str]:
@@ -109,6 +161,9 @@ class HeldClaims:
             yield
         finally:
             _current.reset(token)
+
+    def get(self, checkpoint_key: str) -> HeldClaim | None:
+        return self._held.get(checkpoint_key)
 
     def find(self, checkpoint_key: str, run_id: str | None = None) -> HeldClaim:
         """The claim on a thread. Raises LeaseLost if there is none, or not of this run."""

@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 from sqlalchemy import Connection, text
 
 from turnstream.server.extensions.workers.postgres.held_claims import (
+    Beginning,
     HeldClaim,
     HeldClaims,
     fence,
@@ -15,6 +16,7 @@ from turnstream.server.extensions.workers.postgres.leases import PostgresLeases
 from turnstream.server.extensions.workers.postgres.transactions import PostgresTransactions
 from turnstream.server.storage.also import Also
 from turnstream.server.storage.interfaces import (
+    Begun,
     ClaimResult,
     Granted,
     LeaseLost,
@@ -162,6 +164,7 @@ class PostgresStore(SqlStore):
 
         def fenced(connection: Connection) -> T:
             fence(connection, claim)
+            claim.begin(connection)
             return work(connection, *arguments)
 
         return await self._written(claim, fenced)
@@ -173,13 +176,31 @@ class PostgresStore(SqlStore):
         def last(connection: Connection) -> T:
             if not connection.execute(_GIVE_BACK_HELD, claim.named).rowcount:
                 raise refused(claim)
+            claim.begin(connection)
             return work(connection)
 
         return await self._written(claim, last)
 
+    async def write_beginning(
+        self,
+        key: ThreadKey,
+        run_id: str,
+        work: Callable[[Connection], str | None],
+        begun: Begun,
+        *,
+        joins_next: bool,
+    ) -> None:
+        if not joins_next:
+            await super().write_beginning(key, run_id, work, begun, joins_next=False)
+            return
+        claim = self._held.find(key.checkpoint_key, run_id)
+        claim.beginning = Beginning(key, run_id, work, begun)
+
     async def _written(self, claim: HeldClaim, work: Callable[[Connection], T]) -> T:
         try:
-            return await self.write(work)
+            written = await self.write(work)
+            claim.committed()
+            return written
         except LeaseLost:
             self._held.lose(claim.run_id)
             raise
