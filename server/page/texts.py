@@ -1,5 +1,5 @@
 """The page's texts in another language: a JSON file in the form of `static/dist/texts.json`, which
-has the English ones."""
+has the English ones. Sentences of the server about a problem have its code as their key."""
 
 import json
 import logging
@@ -10,12 +10,15 @@ from html import escape
 from pathlib import Path
 
 from turnstream.server.page import PageError
+from turnstream.server.runs.failures import SENTENCES
+from turnstream.server.turns.problem_codes import ALL
 
 logger = logging.getLogger(__name__)
 
 Text = str | Mapping[str, str]
 """A text; one with a number has a form for each category of plurals that its language has."""
 ENGLISH = Path(__file__).parent.parent.parent / "static" / "dist" / "texts.json"
+PROBLEM_KEYS = frozenset(f"problem.{code}" for code in {one.code for one in ALL} | SENTENCES.keys())
 CATEGORIES = ("zero", "one", "two", "few", "many", "other")
 """Plural forms of Unicode's CLDR, as `Intl.PluralRules` names them."""
 RIGHT_TO_LEFT = ("ar", "ckb", "dv", "fa", "he", "ps", "sd", "ug", "ur", "yi")
@@ -39,16 +42,20 @@ def read_texts(path: Path) -> Mapping[str, Text]:
     for key in texts.keys() & english.keys():
         if fault := _fault(texts[key], english[key]):
             raise PageError(f"{path}: {key!r} {fault}")
-    unknown = [key for key in texts if key not in english]
+    for key in texts.keys() & PROBLEM_KEYS:
+        if not isinstance(texts[key], str):
+            raise PageError(f"{path}: {key!r} should be a string")
+    known = english.keys() | PROBLEM_KEYS
+    unknown = [key for key in texts if key not in known]
     if unknown:
-        meant = get_close_matches(unknown[0], english, 1)
+        meant = get_close_matches(unknown[0], known, 1)
         told = {
             "path": path,
             "texts": ", ".join(map(repr, unknown[:10])),
             "near": f"; is {meant[0]!r} meant by the first?" if meant else "",
         }
         logger.warning("%(path)s: the page has no text %(texts)s%(near)s", told)
-    return {key: text for key, text in texts.items() if key in english}
+    return {key: text for key, text in texts.items() if key not in unknown}
 
 
 def _fault(text: object, english: Text) -> str:

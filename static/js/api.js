@@ -1,16 +1,12 @@
 /** Calls to the server. A failed call throws a Problem; a network failure has status 0. */
 
-import { limitWords } from "./limits.js";
+import { sentenceOf } from "./sentences.js";
 import { t } from "./texts.js";
 
 export class Problem extends Error {
   /** @param {number | null} retryAfter  seconds, if the server has said so */
   constructor(status, body, retryAfter = null) {
-    super(
-      body.code === "limit_exceeded"
-        ? limitWords(body, retryAfter)
-        : (body.detail ?? t("The server answered in a way that this page does not know.")),
-    );
+    super(sentenceOf(body, retryAfter));
     this.status = status;
     this.code = body.code ?? "unknown";
     this.body = body;

@@ -1,7 +1,6 @@
 /** The message of the open thread that is edited: its words are kept until the server has them. */
 
 import { textOf } from "./parts.js";
-import { sentenceOf } from "./sentences.js";
 import { t } from "./texts.js";
 
 export const BUSY = t("A reply is being written. Stop it, or wait for its end.");
@@ -94,7 +93,7 @@ export class Editing {
       await thread.queue.edit(queued, text);
     } catch (error) {
       if (thread.state.id === id && this.message?.id === queued.id)
-        this.message = { ...this.message, text, error: sentenceOf(error) };
+        this.message = { ...this.message, text, error: error.message };
       onChange();
       return;
     }
@@ -119,7 +118,7 @@ export class Editing {
   /** The server has not taken the edit. */
   refused({ id, text }, error) {
     const { thread, onChange } = this.page;
-    this.#is({ id, text, version: thread.state.version, error: sentenceOf(error) });
+    this.#is({ id, text, version: thread.state.version, error: error.message });
     this.check();
     onChange();
     requestAnimationFrame(focusEditor);

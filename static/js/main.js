@@ -33,7 +33,6 @@ import { Reading } from "./reading.js";
 import { RovingList } from "./roving.js";
 import { Follower } from "./scroll.js";
 import { SearchField } from "./search-field.js";
-import { sentenceOf } from "./sentences.js";
 import { Session } from "./session.js";
 import { shows } from "./settings.js";
 import { listenForKeys } from "./shortcuts.js";
@@ -191,7 +190,7 @@ const thread = new ThreadStore({
   onQueue: () => tell({ type: "queue", id: thread.state.id }),
   isKept: (item) => drafts.isKept(item),
   onWaits: () => composer.taken(),
-  onNotLoaded: (error) => notice.say(sentenceOf(error)),
+  onNotLoaded: (error) => notice.say(error.message),
 });
 thread.graph = graphs.chosen;
 

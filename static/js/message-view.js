@@ -18,7 +18,7 @@ import { safeLink } from "./links.js";
 import { markdown } from "./markdown.js";
 import { imagesOf, isDrawn, isOfBrowser, RENDER, SELECT, textOf } from "./parts.js";
 import { resultWords, selection } from "./selection.js";
-import { CUT_OFF } from "./sentences.js";
+import { CUT_OFF, sentenceOf } from "./sentences.js";
 import { shows } from "./settings.js";
 import { speakersOf } from "./steps.js";
 import { plural, t } from "./texts.js";
@@ -324,8 +324,10 @@ const MARKS = {
 };
 
 /** Why a reply failed, and the id under which the server's log has it. */
-export const failure = ({ message, id }) =>
-  html`${message}${id ? html` <small>${t("Error {id}", { id })}</small>` : nothing}`;
+export const failure = (error) => {
+  const id = error.id ? html` <small>${t("Error {id}", { id: error.id })}</small>` : nothing;
+  return html`${sentenceOf(error)}${id}`;
+};
 
 function mark({ ended, error, finishReason, parts, running }, { isToldBelow }) {
   if (running) return nothing;

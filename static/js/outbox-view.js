@@ -8,6 +8,7 @@ import { icons } from "./icons.js";
 import { editor } from "./message-view.js";
 import { isHeld, isWhole, notSaid } from "./outbox.js";
 import { imagesOf, textOf } from "./parts.js";
+import { sentenceOf } from "./sentences.js";
 import { t } from "./texts.js";
 import { isAsked } from "./thread-state.js";
 
@@ -87,7 +88,7 @@ const behind = (item, actions) => html`
 function queued(message, isNext, state, actions) {
   const { problem, id } = message;
   const text = id === null ? t("An answer") : textOf(message);
-  const why = problem?.message ?? (isNext ? reason(state) : "");
+  const why = problem ? sentenceOf(problem) : isNext ? reason(state) : "";
   const mark = problem
     ? html`${icons.warning} ${t("Not begun")}`
     : html`${icons.clock} ${t("Queued")}`;

@@ -1,6 +1,8 @@
 /** What is said of a problem to a person, who knows neither bodies nor calls. */
 
-import { t } from "./texts.js";
+import { formatNumber } from "./format.js";
+import { limitWords } from "./limits.js";
+import { catalogued, t } from "./texts.js";
 
 const SENTENCES = {
   thread_changed: t(
@@ -21,8 +23,28 @@ export const CUT_OFF = {
   "content-filter": t("Cut off by the model's content filter"),
 };
 
-/** @param {Error & {code?: string}} error */
-export const sentenceOf = ({ code, message }) =>
-  Object.hasOwn(SENTENCES, code ?? "")
-    ? SENTENCES[code]
-    : message.replace(/^(edit\.)?message(\.parts)?(?= (has|is) )/, t("The message"));
+/**
+ * The catalogue's text for the code of a problem; without one the page's own, or the server's.
+ *
+ * @param {Record<string, any>} problem  a problem document, or the error of a run
+ * @param {number | null} [retryAfter]  seconds, if the server has said so
+ */
+export function sentenceOf(problem, retryAfter = null) {
+  const { code = "", message, detail = message } = problem;
+  const text = catalogued(`problem.${code}`, fieldsOf(problem));
+  if (text !== null) return text;
+  if (code === "limit_exceeded") return limitWords(problem, retryAfter);
+  if (Object.hasOwn(SENTENCES, code)) return SENTENCES[code];
+  return (
+    detail?.replace(/^(edit\.)?message(\.parts)?(?= (has|is) )/, t("The message")) ??
+    t("The server answered in a way that this page does not know.")
+  );
+}
+
+/** What a text can name: the numbers and strings of a problem. */
+const fieldsOf = (problem) =>
+  Object.fromEntries(
+    Object.entries(problem)
+      .filter(([, value]) => ["number", "string"].includes(typeof value))
+      .map(([name, value]) => [name, typeof value === "number" ? formatNumber(value) : value]),
+  );

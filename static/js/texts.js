@@ -18,6 +18,20 @@ const VALUE = /\{(\w+)\}/g;
  */
 export const t = (text, values) => filled(/** @type {string} */ (texts[text] ?? text), values);
 
+/**
+ * The catalogue's text under a key that is no English text. Null: it has none, or one with a value
+ * that is not there.
+ *
+ * @param {string} key @param {Record<string, string>} values
+ */
+export function catalogued(key, values) {
+  const text = /** @type {string | undefined} */ (texts[key]);
+  const isWhole = [...(text ?? "").matchAll(VALUE)].every(([, name]) =>
+    Object.hasOwn(values, name),
+  );
+  return text && isWhole ? filled(text, values) : null;
+}
+
 /** A text with a number of things, `{count}`; `one` and `many` are its two English forms.
  *
  * @param {number} count @param {string} one @param {string} many

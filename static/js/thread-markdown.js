@@ -9,7 +9,7 @@ import { callOf, resolvedOf } from "./components.js";
 import { safeLink } from "./links.js";
 import { isDrawn, isOfBrowser, RENDER, SELECT } from "./parts.js";
 import { answersWords, resultWords } from "./selection.js";
-import { CUT_OFF } from "./sentences.js";
+import { CUT_OFF, sentenceOf } from "./sentences.js";
 import { t } from "./texts.js";
 
 /**
@@ -51,7 +51,7 @@ function said(message, images) {
 }
 
 function end({ ended, error, finishReason }) {
-  if (error) return quoted(`${t("Failed:")} ${inline(error.message)}`);
+  if (error) return quoted(`${t("Failed:")} ${inline(sentenceOf(error))}`);
   if (ended) return quoted(`${t("Not finished:")} ${inline(ended.reason)}`);
   return Object.hasOwn(CUT_OFF, finishReason) ? quoted(CUT_OFF[finishReason]) : "";
 }

@@ -2,7 +2,6 @@
 
 import * as api from "./api.js";
 
-import { sentenceOf } from "./sentences.js";
 import { plural, t } from "./texts.js";
 
 const PAUSE_MS = 150;
@@ -77,7 +76,7 @@ export class ThreadSearch {
         failure:
           error.code === "invalid_query"
             ? t("Look for words of letters or digits.")
-            : sentenceOf(error),
+            : error.message,
       };
     }
   }

@@ -14,7 +14,6 @@ import { imagesOf } from "./parts.js";
 import { Posts } from "./posts.js";
 import { Queue, queueOf } from "./queue.js";
 import { Sender } from "./sender.js";
-import { sentenceOf } from "./sentences.js";
 import { EMPTY, NO_RUN, isOutdated, placeOf } from "./thread-state.js";
 import { uiIn } from "./ui-messages.js";
 import { endOf } from "./versions.js";
@@ -273,7 +272,7 @@ export class ThreadStore {
     const isUnreachable = AWAY.includes(error.status) && retry !== null;
     const problem = {
       code: error.code ?? "failed",
-      detail: sentenceOf(error),
+      detail: error.message,
       retry,
       isUnreachable,
     };

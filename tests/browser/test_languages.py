@@ -18,6 +18,8 @@ HEBREW = str.maketrans(
     | {letter: ALEPH[i % len(ALEPH)] for i, letter in enumerate(LATIN.upper())}
 )
 
+PROBLEMS = {"problem.thread_too_large": "This thread is full.", "problem.queue_full": "{value}"}
+
 
 def in_hebrew(text: str) -> str:
     """The text in letters that run from right to left; values stay as they are."""
@@ -31,7 +33,7 @@ def catalogue() -> dict[str, Any]:
         key: in_hebrew(text)
         if isinstance(text, str)
         else {form: in_hebrew(one) for form, one in text.items()}
-        for key, text in english.items()
+        for key, text in (english | PROBLEMS).items()
     }
 
 
@@ -69,7 +71,7 @@ async def test_a_catalogue_replaces_every_text_of_the_page_and_turns_it_around(
     (tmp_path / "page.toml").write_text(
         f'locale = "he"\ntexts = "he.json"\n{own_words}', encoding="utf-8"
     )
-    own = settings(tmp_path / "t.db", page=tmp_path / "page.toml")
+    own = settings(tmp_path / "t.db", page=tmp_path / "page.toml", max_thread_bytes=1)
     async with serving(own) as client:
         visit = await (await visitors(client.url, look)).open()
         page = visit.page
@@ -87,6 +89,11 @@ async def test_a_catalogue_replaces_every_text_of_the_page_and_turns_it_around(
         assert await untranslated(visit) == []
         await page.keyboard.press("c")
         await expect(page.locator("#status")).to_have_text(in_hebrew("Copied"))
+        await page.keyboard.press("Escape")
+        await field.fill("What is 17 * 23?")
+        await page.get_by_role("button", name=in_hebrew("Send"), exact=True).click()
+        await expect(page.get_by_role("alert")).to_contain_text(in_hebrew("This thread is full."))
+        assert await untranslated(visit) == []
         assert await axe(page, AXE) == []
         assert await page.evaluate(
             "document.documentElement.scrollWidth <= document.documentElement.clientWidth"

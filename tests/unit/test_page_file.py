@@ -162,6 +162,7 @@ def test_the_scripts_get_their_part_as_data_that_ends_no_element(tmp_path: Path)
             '{"{count} steps": {"other": "{count}", "more": ""}}',
             "'{count} steps' has the form 'more'; there are: zero, one, two, few, many, other",
         ),
+        ('{"problem.queue_full": {}}', "'problem.queue_full' should be a string"),
         ("[]", "is not a JSON object of texts"),
         ("{", "is not JSON: "),
     ],

@@ -1,2 +1,0 @@
-import{a as p}from"./chunk-B743NLS3.js";import"./chunk-X4GYEZLE.js";import{F as m,N as r,O as a,R as n,Y as d,Z as f,k as i}from"./chunk-TMD7C2X4.js";var j=t=>({...t,parts:m(t)});async function T({id:t,looksAt:c},w){let s=await i(t,c),{title:o,messages:h,state:l}=JSON.parse(s);if(w==="json"){a(r(o,"json"),"application/json",s);return}let x=h.map(j),e={title:o,messages:f(x,d(l))};await n(e.messages),a(r(o,"md"),"text/markdown",p(e))}export{T as exportThread};
-//# sourceMappingURL=export-BB5VMQYV.js.map
