@@ -65,7 +65,7 @@ class MarkdownView {
   #blocks = new Blocks();
   /** Blocks as they are shown, each with its `element`; `rows`: its nodes that have joined one. */
   #shown = [];
-  #pace = new Pace(() => this.#show());
+  #pace = new Pace(() => this.#draw());
   /** Languages whose colours are being loaded. */
   #awaited = new Set();
   #isDue = false;
@@ -84,23 +84,19 @@ class MarkdownView {
     else this.#pace.now();
   }
 
-  #show() {
+  /** Draw blocks in place of those that are known; many of them in several tasks. */
+  *#draw() {
     const { from, blocks } = this.#blocks.update(this.#text, this.#streaming, remend);
     this.#colourLater(blocks);
-    const known = inPlaceOf(blocks, this.#shown.splice(from));
-    if (endOfTask(blocks, known) === blocks.length) return this.#draw(blocks, known);
-    return nextTask().then(() => this.#draw(blocks, known));
-  }
-
-  /**
-   * Draw blocks in place of those that are known; many of them in several tasks, and then a promise
-   * of the end is returned.
-   */
-  #draw(blocks, known) {
-    const end = endOfTask(blocks, known);
-    this.#place(blocks.slice(0, end), known);
-    if (end === blocks.length) return undefined;
-    return nextTask().then(() => this.#draw(blocks.slice(end), known.slice(end)));
+    let rest = blocks;
+    let known = inPlaceOf(blocks, this.#shown.splice(from));
+    while (rest.length) {
+      const end = endOfTask(rest, known);
+      if (end < blocks.length) yield;
+      this.#place(rest.slice(0, end), known);
+      rest = rest.slice(end);
+      known = known.slice(end);
+    }
   }
 
   #place(blocks, known) {

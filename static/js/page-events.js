@@ -7,6 +7,7 @@ import { copy } from "./clipboard.js";
 import { isComposing } from "./keys.js";
 import { currentId, currentVersion } from "./location.js";
 import { NotLoaded } from "./notice.js";
+import { drawAtOnce } from "./paint.js";
 import { t } from "./texts.js";
 import { lighten } from "./theme.js";
 
@@ -26,7 +27,10 @@ export function listen(page) {
   listenToRegions(page);
   listenToKeys(page);
   listenToVisits(page);
-  addEventListener("beforeprint", () => lighten(true));
+  addEventListener("beforeprint", () => {
+    lighten(true);
+    drawAtOnce();
+  });
   addEventListener("afterprint", () => lighten(false));
   addEventListener("online", () => {
     page.session.check();

@@ -1,15 +1,14 @@
 /** When the page is painted. */
 
+/** Paintings that wait for their frame. @type {Set<() => void>} */
+const due = new Set();
+
 /** At most once a frame; a hidden tab has no frames, so there a timer paints. */
 export function painter(paint) {
-  let due = false;
-  const run = () => {
-    due = false;
-    paint();
-  };
+  const run = () => due.delete(run) && paint();
   return () => {
-    if (due) return;
-    due = true;
+    if (due.has(run)) return;
+    due.add(run);
     if (document.hidden) setTimeout(run, 200);
     else requestAnimationFrame(run);
   };
@@ -32,17 +31,25 @@ export const afterDrawing = (then) => afterPaint(() => (isDrawing() ? waiting.pu
 const SLOW_MS = 50;
 const REST = 3;
 
+/** Paint what is to be painted, and draw long texts to their ends: paper does not wait. */
+export function drawAtOnce() {
+  for (const run of due) run();
+  for (const pace of unfinished) pace.atOnce();
+}
+
 /** Work that is done again and again while something grows. */
 export class Pace {
   #work;
   #restsUntil = 0;
   #timer;
-  #isWorking = false;
+  /** Work that goes on. */
+  #steps = null;
   /** The method that does it again at its end. */
   #again = null;
 
   /**
-   * @param {() => Promise<void> | undefined} work  returns a promise if it goes on in further tasks
+   * @param {() => Iterable<void> & Iterator<void>} work  goes on in a further task after each
+   *   `yield`
    */
   constructor(work) {
     this.#work = work;
@@ -51,7 +58,7 @@ export class Pace {
   /** Do the work, once its rest is over. */
   soon() {
     const rest = this.#restsUntil - performance.now();
-    if (this.#isWorking) this.#again ??= "soon";
+    if (this.#steps) this.#again ??= "soon";
     else if (rest > 0) {
       this.#timer ??= setTimeout(() => this.now(), rest);
       unfinished.add(this);
@@ -61,20 +68,47 @@ export class Pace {
   now() {
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    if (this.#isWorking) {
+    if (this.#steps) {
       this.#again = "now";
       return;
     }
     const began = { at: performance.now(), isHidden: document.hidden };
-    const further = this.#work();
-    this.#isWorking = further !== undefined;
-    if (further) {
-      unfinished.add(this);
-      further.finally(() => this.#measure(began));
-    } else {
+    const steps = this.#work();
+    if (steps.next().done) {
       this.#measure(began);
       this.#finish();
+    } else {
+      this.#steps = steps;
+      unfinished.add(this);
+      this.#goOn(steps, began);
     }
+  }
+
+  /** Do in this task what goes on or rests. */
+  atOnce() {
+    const isDue = this.#timer !== undefined || this.#again !== null;
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    for (const steps of [this.#steps ?? [], isDue ? this.#work() : []]) Array.from(steps);
+    this.#steps = null;
+    this.#again = null;
+    this.#finish();
+  }
+
+  #goOn(steps, began) {
+    const step = () => {
+      if (this.#steps !== steps) return;
+      let isDone = true;
+      try {
+        isDone = steps.next().done;
+      } finally {
+        if (isDone) this.#measure(began, steps);
+        else this.#goOn(steps, began);
+      }
+    };
+    // A hidden tab has no frames that wait, and slow timers.
+    if (document.hidden) queueMicrotask(step);
+    else setTimeout(step);
   }
 
   #finish() {
@@ -82,14 +116,15 @@ export class Pace {
     if (!isDrawing()) for (const then of waiting.splice(0)) setTimeout(then);
   }
 
-  #measure({ at, isHidden }) {
+  #measure({ at, isHidden }, steps = null) {
     // The browser lays out what was made before it comes to this. In a hidden tab it comes late,
     // whatever the work was.
     setTimeout(() => {
       const took = isHidden || document.hidden ? 0 : performance.now() - at;
       this.#restsUntil = took > SLOW_MS ? performance.now() + REST * took : 0;
+      if (this.#steps !== steps) return;
       const again = this.#again;
-      this.#isWorking = false;
+      this.#steps = null;
       this.#again = null;
       if (again) this[again]();
       else if (this.#timer === undefined) this.#finish();

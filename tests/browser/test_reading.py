@@ -144,6 +144,7 @@ async def test_code_behind_a_long_list_gets_colours_that_come_while_the_list_is_
     scripted_visit: Visit, endpoint: StrictEndpoint
 ) -> None:
     code = "```python\nnumber = 1\n```"
+    scripted_visit.worn = True
     endpoint.script(text_reply(code), text_reply("- item\n" * 600 + "\n" + code))
     await scripted_visit.ask("Go")
     await scripted_visit.ask("On")
@@ -153,6 +154,22 @@ async def test_code_behind_a_long_list_gets_colours_that_come_while_the_list_is_
     await scripted_visit.page.reload()
     await expect(scripted_visit.reply.locator("li")).to_have_count(600)
     await expect(scripted_visit.reply.locator("code .hljs-number")).to_have_text("1")
+
+
+async def test_a_long_text_is_printed_whole_while_it_is_drawn(
+    scripted_visit: Visit, endpoint: StrictEndpoint
+) -> None:
+    scripted_visit.worn = True
+    endpoint.script(text_reply("- item\n" * 600 + "\nThe end."))
+    await scripted_visit.ask("Go")
+    no_further_task = "const timer = setTimeout; setTimeout = (act, ms = 1e8) => timer(act, ms);"
+    await scripted_visit.page.add_init_script(no_further_task)
+    await scripted_visit.page.reload()
+    await expect(scripted_visit.reply).to_be_attached()
+    await expect(scripted_visit.reply.locator("li")).to_have_count(0)
+    await scripted_visit.page.pdf()
+    await expect(scripted_visit.reply.locator("li")).to_have_count(600)
+    await expect(scripted_visit.reply.locator("p").last).to_have_text("The end.")
 
 
 async def test_what_is_selected_in_a_long_list_stays_while_it_grows(
