@@ -3,7 +3,6 @@
 import { AsyncDirective, directive } from "../vendor/lit-html/async-directive.js";
 import { guard } from "../vendor/lit-html/directives/guard.js";
 import { html, nothing, svg } from "../vendor/lit-html/lit-html.js";
-import { OURS } from "../components/index.js";
 import { undrawn } from "./apart.js";
 import { Problem } from "./api.js";
 import { withDates } from "./dates.js";
@@ -15,22 +14,35 @@ import { t } from "./texts.js";
 /** @typedef {import("../components/index.js").Component} Component */
 /** @typedef {{component?: string, props?: Record<string, any>, note?: string}} Call */
 
-/** @type {Map<string, Component | null>} */
-const components = new Map(
-  Object.entries(OURS).map(([name, component]) => [
-    name,
-    { ...component, schema: withTitle(component.schema) },
-  ]),
-);
+/** Those that are loaded. @type {Map<string, Component | null>} */
+const components = new Map();
+/** @type {Promise<void> | undefined} */
+let ours;
+
+/**
+ * Load our components: an empty page has none, so they come with the first thread or message.
+ * Without them their calls are cards.
+ */
+export function prepare() {
+  ours ??= import("../components/index.js").then(
+    ({ OURS }) => {
+      for (const [name, component] of Object.entries(OURS))
+        components.set(name, { ...component, schema: withTitle(component.schema) });
+    },
+    () => {},
+  );
+  return ours;
+}
+
 /** Those that are being loaded. @type {Map<string, Promise<void>>} */
 const loading = new Map();
 /** Ids of calls whose component could not be asked for: they are cards, until another call of it
  * has loaded it. @type {Set<string>} */
 const unasked = new Set();
 
-/** Load a component of the deployer; one that there is not, or that cannot be loaded, is null. A
- * browser never loads a module again that it failed to load. If the server does not answer, the
- * component stays unknown.
+/** Load a component; one that there is not, or that cannot be loaded, is null. A browser never
+ * loads a module again that it failed to load. If the server does not answer, the component stays
+ * unknown.
  *
  * @param {string} name
  */
@@ -41,6 +53,8 @@ function loaded(name) {
 
 /** @param {string} name */
 async function load(name) {
+  await prepare();
+  if (components.has(name)) return;
   try {
     const further = await import("./further-components.js");
     components.set(name, await further.load(name));

@@ -1,6 +1,7 @@
 /** The live run of the open thread: read to its end, and shown meanwhile. One at a time. */
 
 import { decisionsBut } from "./approvals.js";
+import { prepare } from "./components.js";
 import { keyed } from "./interrupts.js";
 import { afterState, withEvent } from "./ui-messages.js";
 import { settledIn } from "./messages.js";
@@ -34,6 +35,7 @@ export class LiveRun {
    * @returns {{turn: Turn, signal: AbortSignal}}
    */
   begin() {
+    prepare();
     this.#thread.queue.leave();
     this.#reader = new AbortController();
     const turn = new Turn(this.#thread.state.messages.at(-1), performance.now());

@@ -7,6 +7,7 @@
 import * as api from "./api.js";
 import { Answers } from "./answers.js";
 import { decisionsBut } from "./approvals.js";
+import { prepare } from "./components.js";
 import { keyed } from "./interrupts.js";
 import { LiveRun } from "./live-run.js";
 import { hydrated, joined, newAnswer, newQuestion, upTo } from "./messages.js";
@@ -99,7 +100,7 @@ export class ThreadStore {
     const isSame = () => this.state.id === id && this.state.looksAt === looksAt;
     let loaded;
     try {
-      loaded = await api.thread(id, { version: looksAt });
+      [loaded] = await Promise.all([api.thread(id, { version: looksAt }), prepare()]);
     } catch (error) {
       if (isSame()) this.#notLoaded(error);
       return;

@@ -3,9 +3,12 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import "./browser.mjs";
+import { prepare } from "../../static/js/components.js";
 import { propsText } from "../../static/js/component-text.js";
 import { answerMarkdown, threadMarkdown } from "../../static/js/thread-markdown.js";
 import { table } from "./tables.mjs";
+
+await prepare();
 
 const EVIL = "a|b\n## You\n<script>`x`[y](javascript:z)";
 const HARMLESS = String.raw`a\|b \#\# You \<script\>` + "\\`x\\`" + String.raw`\[y\](javascript:z)`;

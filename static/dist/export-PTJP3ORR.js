@@ -1,2 +1,0 @@
-import{a as p}from"./chunk-SNYPVE5Y.js";import"./chunk-A6FFJRLJ.js";import{H as m,O as r,P as a,S as n,Z as d,_ as f,m as i}from"./chunk-OGVQALJ5.js";var j=t=>({...t,parts:m(t)});async function T({id:t,looksAt:c},w){let s=await i(t,c),{title:o,messages:h,state:l}=JSON.parse(s);if(w==="json"){a(r(o,"json"),"application/json",s);return}let x=h.map(j),e={title:o,messages:f(x,d(l))};await n(e.messages),a(r(o,"md"),"text/markdown",p(e))}export{T as exportThread};
-//# sourceMappingURL=export-PTJP3ORR.js.map
