@@ -3,7 +3,7 @@
 The connections of another engine carry their own, so that no module of this folder has to know it.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from sqlalchemy import Connection
