@@ -24,7 +24,7 @@ from pydantic_settings.exceptions import SettingsError
 from turnstream.graphs.faults import GraphError
 from turnstream.graphs.model_options import ModelSetupError
 from turnstream.server.announcement import announce, is_loopback
-from turnstream.server.app import create_app
+from turnstream.server.app import PAGE, STATIC, create_app
 from turnstream.server.connections import ConnectionLimits
 from turnstream.server.extensions.base import Extension, ExtensionError
 from turnstream.server.extensions.built_in import BUILT_IN
@@ -207,7 +207,8 @@ async def serve(
     *,
     is_development: bool = False,
 ) -> None:
-    app = create_app(settings, extensions=extensions, is_development=is_development)
+    page = STATIC if is_development else PAGE
+    app = create_app(settings, extensions=extensions, page=page, is_development=is_development)
     async with app.router.lifespan_context(app) as state:
         assert state is not None
         names = [each.name for each in state["extensions"]]

@@ -140,6 +140,8 @@ async def test_a_changed_file_is_served_and_the_threads_are_kept(
     async with process(tmp_path / "t.db", command, folder=tmp_path) as served:
         thread_id, events = await served.client.turn({"message": "Hello"})
         assert text_of(events) == "First."
+        page = (await served.client.http.get("/")).text
+        assert "js/main.js" in page  # The sources: a change of them is there at a reload.
         file = tmp_path / "dev_agent.py"
         file.write_text(AGENT.replace("First.", "Second."))
         async with asyncio.timeout(WAIT_SECONDS):
