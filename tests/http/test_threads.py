@@ -408,7 +408,7 @@ async def test_a_deleted_thread_leaves_nothing_in_the_file(client: Client, tmp_p
     before = rows(tmp_path / "t.db", "a")
     kept = {"checkpoints", "writes", "threads", "thread_activities", "requests"}
     empty = {"claims", "audit", "turn_versions", "removed_messages", "run_records"}
-    empty |= {"queued_requests", "substeps", "search_substeps"}
+    empty |= {"queued_requests", "withdrawn_runs", "substeps", "search_substeps"}
     beside = {"call_dispositions", "approvals", "unfinished_answers"}
     beside |= {"search_texts", "search_threads", "thread_metadata"}
     assert set(before) == kept | beside | empty

@@ -154,7 +154,9 @@ _CALL["properties"] |= {
 _FILE = record({"filename": TEXT}, type="file", data=TEXT, mimeType=TEXT)
 _SOURCE = record({"title": TEXT}, type="source", sourceType="url", id=TEXT, url=TEXT)
 _REASON = choice(*get_args(FinishReason))
-_STEP = record({**meta.SUMS, "model": TEXT}, stepId=TEXT, finishReason=nullable(_REASON))
+_STEP = record(
+    {**meta.SUMS, "model": TEXT, "agent": TEXT}, stepId=TEXT, finishReason=nullable(_REASON)
+)
 
 
 def components() -> dict[str, Schema]:

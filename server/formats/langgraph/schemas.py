@@ -127,7 +127,7 @@ _REASON = choice(*(one.replace("-", "_") for one in get_args(FinishReason)))
 _MESSAGE = any_of(
     record(_MARK, type="human", id=TEXT, content=_content(_TEXT_BLOCK, _IMAGE)),
     record(
-        {"usage_metadata": _USAGE, **_MARK},
+        {"name": TEXT, "usage_metadata": _USAGE, **_MARK},
         type="ai",
         id=TEXT,
         content=_content(*_spoken(), _REASONING),
