@@ -207,10 +207,33 @@ async def test_what_was_read_ahead_of_a_write_is_not_taken_for_what_is_there(
     async with workers(postgres_url, 1) as [worker]:
         await worker.store.claim(THREAD, "r1")
         assert await worker.checkpointer.aget_tuple(PLACE) is None
+        claim = worker.checkpointer._held.find(THREAD.checkpoint_key)
+        assert claim.latest
         written = await put(worker, THREAD)
+        assert not claim.latest, "it is not kept as long as the run works"
         found = await worker.checkpointer.aget_tuple(PLACE)
         assert found
         assert found.checkpoint["id"] == written
+
+
+async def test_a_thread_that_is_handed_to_its_graph_has_the_types_that_the_graph_may_load(
+    postgres_url: PostgresUrl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In LangGraph's strict mode each graph has a saver that knows the types of its state."""
+    monkeypatch.setattr("langgraph.checkpoint.serde._msgpack.STRICT_MSGPACK_ENABLED", True)
+    checkpoint, kind = empty_checkpoint(), type(THREAD)
+    checkpoint["channel_values"], checkpoint["channel_versions"] = {"key": THREAD}, {"key": "1"}
+    async with workers(postgres_url, 1) as [worker]:
+        saver = worker.checkpointer.with_allowlist({(kind.__module__, kind.__name__)})
+        assert saver is not worker.checkpointer
+        await begin(worker.store, THREAD, "r1")
+        await saver.aput(PLACE, checkpoint, {}, {"key": "1"})
+        await worker.store.end_run(THREAD, "r1", "finished")
+        await worker.store.claim(THREAD, "r2")
+        for _ in ("planned", "given"):
+            found = await saver.aget_tuple(PLACE)
+            assert found
+            assert found.checkpoint["channel_values"]["key"] == THREAD
 
 
 @pytest.mark.parametrize("earlier", range(4, 8))

@@ -6,7 +6,7 @@ event loop, and a write is one hop there and back.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from copy import deepcopy
@@ -16,6 +16,7 @@ from typing import Any, TypeVar, cast
 import psycopg
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import (
+    BaseCheckpointSaver,
     ChannelVersions,
     Checkpoint,
     CheckpointMetadata,
@@ -107,6 +108,14 @@ class PostgresCheckpointer(WatchedSaver, BasePostgresSaver):
         self._handover = HistoryHandover()
         self._collecting = CollectingSaver(serde)
         self._loop = asyncio.get_running_loop()
+
+    def with_allowlist(
+        self, extra_allowlist: Collection[tuple[str, ...]]
+    ) -> BaseCheckpointSaver[str]:
+        clone = super().with_allowlist(extra_allowlist)
+        if isinstance(clone, PostgresCheckpointer):
+            clone._collecting = CollectingSaver(clone.serde)
+        return clone
 
     @contextmanager
     def watch(self, checkpoint_key: str) -> Iterator[ThreadWrites]:
@@ -281,7 +290,7 @@ class PostgresCheckpointer(WatchedSaver, BasePostgresSaver):
         """On the calling thread. `write` has the fence go to the database with what it guards, or
         ahead of it."""
         claim = self._held.find(thread_id)
-        claim.has_written = True
+        claim.will_write()
 
         def with_beginning(connection: Connection) -> T:
             claim.begin(connection)

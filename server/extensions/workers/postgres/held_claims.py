@@ -79,6 +79,11 @@ class HeldClaim:
         latest, self.latest = self.latest, ()
         return () if self.has_written else latest
 
+    def will_write(self) -> None:
+        """Note that a write of checkpoints begins, and free the row: a long thread's is large."""
+        self.has_written = True
+        self.latest = ()
+
     def begin(self, connection: Connection) -> None:
         """Write what is still to be written of the run's beginning, in a transaction under the
         claim."""
