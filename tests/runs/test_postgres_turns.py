@@ -26,6 +26,7 @@ from turnstream.server.extensions.workers.postgres.transactions import PostgresT
 from turnstream.server.runs import retries
 from turnstream.server.runs.lives import StreamLost
 from turnstream.server.storage.checkpointer import SqliteCheckpointer
+from turnstream.server.storage.extension_writes import tolerated
 from turnstream.server.storage.interfaces import StorageUnavailable
 from turnstream.server.storage.location import PostgresUrl
 from turnstream.server.storage.queued_requests import QueuedRequest
@@ -196,6 +197,31 @@ async def test_a_stop_before_the_first_step_keeps_the_request(
 
 
 # the end of a run, and what is queued behind it
+
+
+async def test_a_trigger_that_refuses_at_the_end_leaves_out_the_writes_of_its_extension(
+    postgres_url: PostgresUrl,
+) -> None:
+    for statement in (
+        "CREATE TABLE toys (id int)",
+        "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql "
+        "AS $$ BEGIN RAISE EXCEPTION 'no'; END $$",
+        "CREATE CONSTRAINT TRIGGER refuse AFTER INSERT ON toys DEFERRABLE INITIALLY DEFERRED "
+        "FOR EACH ROW EXECUTE FUNCTION refuse()",
+    ):
+        query(postgres_url, statement)
+    also = tolerated("toy", [text("INSERT INTO toys VALUES (1)")])
+    try:
+        async with workers(postgres_url, 1) as [worker]:
+            await begin(worker.store, key_of(), "r1")
+            await worker.store.end_run(key_of(), "r1", "finished", also)
+            entry = await worker.store.get(key_of())
+        assert entry
+        assert entry.run_state == "finished"
+        assert query(postgres_url, "SELECT count(*) FROM toys") == [(0,)]
+    finally:
+        query(postgres_url, "DROP TABLE toys")
+        query(postgres_url, "DROP FUNCTION refuse")
 
 
 async def test_a_request_that_is_queued_as_a_run_ends_finds_its_thread_free(

@@ -14,10 +14,15 @@ from typing import Any, TypeVar
 
 import psycopg
 from sqlalchemy import Connection, Engine, PoolProxiedConnection
-from sqlalchemy.exc import DBAPIError, IntegrityError
+from sqlalchemy.exc import DBAPIError
 
 from turnstream.server.extensions.workers.postgres.connections import engine
-from turnstream.server.extensions.workers.postgres.faults import faults_named, is_cut, is_repeatable
+from turnstream.server.extensions.workers.postgres.faults import (
+    fault,
+    faults_named,
+    is_cut,
+    is_repeatable,
+)
 from turnstream.server.extensions.workers.postgres.statements import STEP_BY_STEP
 from turnstream.server.storage.engine_statements import Spoiled
 from turnstream.server.storage.interfaces import StorageUnavailable
@@ -69,7 +74,7 @@ class PostgresTransactions:
 
     def write_here(self, work: Callable[..., T], *arguments: Any) -> T:
         """On the calling thread."""
-        return self._repeated(partial(self._in_transaction, self._writing, work, *arguments))
+        return self._repeated(partial(self._in_transaction, work, *arguments))
 
     def send_here(self, work: Callable[[psycopg.Connection[Any]], T]) -> T:
         """One transaction, in one round trip, on the calling thread: what the function executes is
@@ -80,7 +85,7 @@ class PostgresTransactions:
         return self._repeated(partial(self._sent, work))
 
     def read_here(self, work: Callable[..., T], *arguments: Any) -> T:
-        return self._repeated(partial(self._in_transaction, self._reading, work, *arguments))
+        return self._repeated(partial(self._whole, self._reading, work, *arguments))
 
     def _repeated(self, once: Callable[[], T]) -> T:
         with faults_named():
@@ -92,11 +97,13 @@ class PostgresTransactions:
             except _Undone as undone:
                 raise undone.cause from None
 
-    def _in_transaction(self, engine: Engine, work: Callable[..., T], *arguments: Any) -> T:
+    def _in_transaction(self, work: Callable[..., T], *arguments: Any) -> T:
         try:
-            return self._whole(engine, work, *arguments)
-        except (Spoiled, IntegrityError):  # The latter of a constraint that is deferred, too.
-            step_by_step = engine.execution_options(**{STEP_BY_STEP: True})
+            return self._whole(self._writing, work, *arguments)
+        except (Spoiled, DBAPIError) as error:  # The latter of what is checked at its end, too.
+            if fault(error):
+                raise
+            step_by_step = self._writing.execution_options(**{STEP_BY_STEP: True})
             return self._whole(step_by_step, work, *arguments)
 
     def _whole(self, engine: Engine, work: Callable[..., T], *arguments: Any) -> T:
