@@ -20,8 +20,9 @@ const components = new Map();
 let ours;
 
 /**
- * Load our components: an empty page has none, so they come with the first thread or message.
- * Without them their calls are cards.
+ * Load our components: an empty page has none, so they come with the first thread or message, once
+ * the server has answered. A browser never loads a module again that it failed to load: the calls
+ * are cards then.
  */
 export function prepare() {
   ours ??= import("../components/index.js").then(
@@ -40,9 +41,8 @@ const loading = new Map();
  * has loaded it. @type {Set<string>} */
 const unasked = new Set();
 
-/** Load a component; one that there is not, or that cannot be loaded, is null. A browser never
- * loads a module again that it failed to load. If the server does not answer, the component stays
- * unknown.
+/** Load a component; one that there is not, or that cannot be loaded, is null. If the server does
+ * not answer, the component stays unknown.
  *
  * @param {string} name
  */

@@ -35,7 +35,6 @@ export class LiveRun {
    * @returns {{turn: Turn, signal: AbortSignal}}
    */
   begin() {
-    prepare();
     this.#thread.queue.leave();
     this.#reader = new AbortController();
     const turn = new Turn(this.#thread.state.messages.at(-1), performance.now());
@@ -78,6 +77,7 @@ export class LiveRun {
    */
   async follow(turn, source) {
     const { signal } = this.#reader;
+    prepare();
     let end;
     try {
       end = await this.#read(turn, source, signal);

@@ -35,10 +35,10 @@ export function sentenceOf(problem, retryAfter = null) {
   if (text !== null) return text;
   if (code === "limit_exceeded") return limitWords(problem, retryAfter);
   if (Object.hasOwn(SENTENCES, code)) return SENTENCES[code];
-  return (
-    detail?.replace(/^(edit\.)?message(\.parts)?(?= (has|is) )/, t("The message")) ??
-    t("The server answered in a way that this page does not know.")
-  );
+  // An application beside the server's, or a proxy, may answer with anything.
+  return typeof detail === "string"
+    ? detail.replace(/^(edit\.)?message(\.parts)?(?= (has|is) )/, t("The message"))
+    : t("The server answered in a way that this page does not know.");
 }
 
 /** What a text can name: the numbers and strings of a problem. */

@@ -100,7 +100,8 @@ export class ThreadStore {
     const isSame = () => this.state.id === id && this.state.looksAt === looksAt;
     let loaded;
     try {
-      [loaded] = await Promise.all([api.thread(id, { version: looksAt }), prepare()]);
+      loaded = await api.thread(id, { version: looksAt });
+      await prepare();
     } catch (error) {
       if (isSame()) this.#notLoaded(error);
       return;

@@ -3,6 +3,7 @@
 import asyncio
 import csv
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +70,20 @@ async def test_a_bar_chart_has_a_bar_for_each_value(
     await expect(figure.locator("svg rect")).to_have_count(4)
     await expect(figure.locator("svg rect").first).to_contain_text("apples, 2024: 3")
     await expect(figure.locator(".chart svg")).to_contain_text("pears")
+
+
+async def test_a_thread_that_could_not_be_loaded_has_its_components_when_the_server_is_back(
+    scripted_visit: Visit, endpoint: StrictEndpoint
+) -> None:
+    await show(scripted_visit, endpoint, "bar_chart", BARS)
+    scripted_visit.worn = True
+    away = re.compile(r"/threads/|/components-")
+    await scripted_visit.page.route(away, lambda route: route.abort())
+    await scripted_visit.open(await scripted_visit.thread_id())
+    await expect(scripted_visit.alert).to_contain_text("cannot be reached")
+    await scripted_visit.page.unroute(away)
+    await scripted_visit.retry.click()
+    await expect(scripted_visit.reply.locator("figure svg rect")).to_have_count(4)
 
 
 async def test_lying_bars_pies_and_points_are_drawn_with_their_data(

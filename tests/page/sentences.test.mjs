@@ -25,6 +25,7 @@ table(
     [{ code: "constructor", detail: "It failed." }, "It failed."],
     [{ code: "model_error", message: "The model failed." }, "The model failed."],
     [{}, "The server answered in a way that this page does not know."],
+    [{ detail: [{ msg: "x" }] }, "The server answered in a way that this page does not know."],
   ],
   (problem, sentence) => assert.equal(sentenceOf(problem), sentence),
 );

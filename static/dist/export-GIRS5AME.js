@@ -1,2 +1,0 @@
-import{a as p}from"./chunk-MUAAD7ST.js";import"./chunk-PV3X65UP.js";import{P as m,Z as r,_ as a,ma as n,t as i,ta as d,ua as f}from"./chunk-GIP7WZPZ.js";var j=t=>({...t,parts:m(t)});async function T({id:t,looksAt:c},w){let s=await i(t,c),{title:o,messages:h,state:l}=JSON.parse(s);if(w==="json"){a(r(o,"json"),"application/json",s);return}let x=h.map(j),e={title:o,messages:f(x,d(l))};await n(e.messages),a(r(o,"md"),"text/markdown",p(e))}export{T as exportThread};
-//# sourceMappingURL=export-GIRS5AME.js.map

@@ -1,2 +1,0 @@
-import{g as e}from"./chunk-GIP7WZPZ.js";async function o(i){let{id:a,looksAt:r}=i.state,t=()=>i.state.id===a&&i.state.looksAt===r;for(;t()&&i.state.hasEarlier;){if(await i.earlier(),i.state.earlierFailed)return;await new Promise(e)}t()&&print()}export{o as printThread};
-//# sourceMappingURL=print-5YW2L4YD.js.map
