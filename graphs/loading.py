@@ -32,10 +32,18 @@ from turnstream.graphs.client_state import (
     ui_keys,
 )
 from turnstream.graphs.context import GraphContext
-from turnstream.graphs.factories import AUTH_USER, Factory, FactoryCall, graph_of, takes
+from turnstream.graphs.factories import (
+    AUTH_USER,
+    RESERVED,
+    Factory,
+    FactoryCall,
+    graph_of,
+    takes,
+)
 from turnstream.graphs.faults import GraphError
 from turnstream.graphs.limits import Limits
 from turnstream.graphs.own_storage import announce_own_storage
+from turnstream.graphs.project_file import CONFIGS
 from turnstream.graphs.result_view import ResultView, Undeclared, declared_results, own_result
 from turnstream.graphs.sources import BUILT_IN, GraphSource, Refused, apart, find, named, once
 from turnstream.graphs.user_modules import import_file, user_imports
@@ -131,15 +139,16 @@ async def open_graphs(
                 graph, factory = await _made(one, server, stack)
                 results = _results(one, graph, undeclared_results, limits)
                 declared = GraphContext(graph.context_schema, {}).names
-                fields = {k: v for k, v in source.configurable.items() if k in declared}
-                fields |= {k: v for k, v in context.items() if k in declared or is_alone}
+                own = {k: v for k, v in context.items() if k in declared or is_alone}
+                configurable = _configurable(source, own)
+                fields = {k: v for k, v in configurable.items() if k in declared} | own
                 attached = attach(graph, checkpointer, fields, store, results, client_context)
                 _check_names(attached, catalogue)
                 _warn_of_input(source.name, attached, client_context)
                 opened[source.name] = replace(
                     attached,
                     description=source.description,
-                    configurable=source.configurable,
+                    configurable=configurable,
                     client_state=_client_state(attached, client_state, max_state_bytes),
                     factory=RunFactory(factory, checkpointer, store) if factory else None,
                     folders=source.folders,
@@ -150,6 +159,15 @@ async def open_graphs(
         kept = {key for one in opened.values() for key in state_keys(one.graph)}
         check_names(client_state, kept)
         yield opened
+
+
+def _configurable(source: GraphSource, context: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the configurable values of a graph, without those that its context has. Raises
+    GraphError."""
+    reserved = [name for name in source.configurable if name.startswith(RESERVED)]
+    if reserved:
+        raise GraphError(f"{CONFIGS} sets {', '.join(reserved)}, which LangGraph sets itself")
+    return {name: value for name, value in source.configurable.items() if name not in context}
 
 
 def _warn_of_input(name: str, graph: AttachedGraph, client_context: Sequence[str]) -> None:

@@ -20,6 +20,7 @@ from pydantic import (
 from pydantic_settings import CliImplicitFlag, NoDecode, SettingsConfigDict
 
 from turnstream.graphs.client_state import MAX_STATE_BYTES
+from turnstream.graphs.factories import RESERVED
 from turnstream.graphs.limits import Limits
 from turnstream.graphs.loading import BUILT_IN
 from turnstream.graphs.result_view import Undeclared
@@ -27,7 +28,6 @@ from turnstream.server.callers.addresses import networks
 from turnstream.server.logs.formats import LogFormat
 from turnstream.server.model_settings import ModelSettings
 from turnstream.server.project import with_project
-from turnstream.server.runs.graph_user import RESERVED
 from turnstream.server.storage.location import Location, location
 from turnstream.server.system_prompt import DEFAULT_SYSTEM_PROMPT, read_prompt
 

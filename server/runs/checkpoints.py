@@ -221,7 +221,7 @@ class Checkpoints:
         """
         config = as_caller(
             _config(key, point.checkpoint_id if point else None),
-            values.configurable,
+            values,
             rights,
             self.attached,
             callbacks,

@@ -10,13 +10,11 @@ from langchain_core.runnables import RunnableConfig
 
 from turnstream.graphs.attached import AttachedGraph
 from turnstream.graphs.denials import Denials
-from turnstream.graphs.factories import AUTH_USER
+from turnstream.graphs.factories import AUTH_USER, RESERVED
 from turnstream.server.callers.principal import Principal
 from turnstream.server.callers.rights import Rights
 from turnstream.server.runs.progress import DispatchedEvents
-
-RESERVED = ("thread_id", "checkpoint", "langgraph", "__", "messages")
-"""Beginnings of names that mean something to LangGraph among configurable values."""
+from turnstream.server.turns.requests import GraphValues
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +67,7 @@ def _passed(principal: Principal) -> Mapping[str, str]:
 
 def as_caller(
     config: RunnableConfig,
-    values: Mapping[str, Any],
+    values: GraphValues,
     rights: Rights,
     graph: AttachedGraph,
     callbacks: Sequence[BaseCallbackHandler],
@@ -81,11 +79,12 @@ def as_caller(
         [Denials(rights.refusal_now)] if rights.restricts_tools and not graph.is_built_in else []
     )
     events = [] if graph.is_built_in else [DispatchedEvents()]
+    settings = graph.configurable.items()
     return {
         "configurable": {
-            **graph.configurable,
+            **{name: value for name, value in settings if name not in values.context},
             **_passed(rights.principal),
-            **values,
+            **values.configurable,
             AUTH_USER: user,
             **config["configurable"],
         },

@@ -182,6 +182,16 @@ async def test_a_langgraph_config_that_cannot_be_carried_out_is_refused(
     assert "LANGGRAPH_CONFIG" in await fault_of("langgraph.json")
 
 
+async def test_a_langgraph_config_with_names_of_langgraphs_own_is_refused(
+    write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write("one.py", GRAPH, words="One.")
+    write("langgraph.json", json.dumps({"graphs": {"one": "./one.py:graph"}}))
+    monkeypatch.setenv("LANGGRAPH_CONFIG", '{"one": {"configurable": {"thread_id": "t"}}}')
+    with pytest.raises(GraphError, match="LANGGRAPH_CONFIG sets thread_id"):
+        await says("langgraph.json")
+
+
 IMPORTS = {
     "at the top": "from NAME.words import said\n{graph}",
     "inside a function": "{graph}\ndef speak(state):\n    from NAME.words import said\n"

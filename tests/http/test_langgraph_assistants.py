@@ -111,6 +111,24 @@ async def test_a_graphs_runs_have_the_values_of_langgraph_config_unless_their_ca
         assert said(both) == "warm, sad"
 
 
+async def test_a_value_of_langgraph_config_is_nowhere_where_the_context_has_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "toned.py").write_text(AGENT.replace('"mood"', '"tone"'))
+    values = {"toned": {"configurable": {"tone": "dry"}}}
+    monkeypatch.setenv("LANGGRAPH_CONFIG", json.dumps(values))
+    project = {"dependencies": ["."], "graphs": {"toned": "./toned.py:graph"}}
+    (tmp_path / "langgraph.json").write_text(json.dumps(project))
+    given = settings(
+        tmp_path / "t.db", graph=str(tmp_path / "langgraph.json"), client_context=("tone",)
+    )
+    async with serving(given) as client:
+        assert said(await run(client, "toned")) == "dry, dry"
+        assert said(await run(client, "toned", context={"tone": "warm"})) == "warm, calm"
+    async with serving(given.model_copy(update={"context": {"tone": "glad"}})) as client:
+        assert said(await run(client, "toned")) == "glad, calm"
+
+
 async def test_a_body_with_a_config_alone_sets_the_context_too(tmp_path: Path) -> None:
     async with served(tmp_path) as client:
         config = {"configurable": {"tone": "dry", "mood": "merry"}}
