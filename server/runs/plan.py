@@ -36,7 +36,7 @@ from turnstream.server.runs.approvals import (
 from turnstream.server.runs.branches import BranchPoint
 from turnstream.server.runs.client_answers import new_answers, result_of
 from turnstream.server.runs.endings import broke_off, settled, was_cut
-from turnstream.server.runs.interrupts import resume_command
+from turnstream.server.runs.interrupts import is_by_id, resume_command
 from turnstream.server.runs.thread_changes import ThreadBefore
 from turnstream.server.runs.thread_state import ThreadState
 from turnstream.server.runs.transcript import assistant_id, last_spoken, last_turn_id
@@ -97,6 +97,14 @@ class Plan:
     @property
     def message_id(self) -> str:
         return assistant_id(self.user_message_id)
+
+    @property
+    def waiting_on(self) -> frozenset[str]:
+        """The ids of the interrupts that the request leaves open as it answers others."""
+        given: Any = self.resume.resume if self.resume else None
+        if not is_by_id(given):
+            return frozenset()
+        return frozenset(one.id for one in (self.found or self.before).interrupts) - given.keys()
 
     @property
     def user_message(self) -> HumanMessage | None:

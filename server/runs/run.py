@@ -203,7 +203,7 @@ class Run:
         if self._checkpoints.substeps_bytes and plan.after.pending and self.translator.substeps:
             pending = [id for id in plan.after.pending if id]
             kept = await self._store.substeps(key, pending)
-            self.translator.substeps.take_back(kept)
+            self.translator.substeps.take_back(kept, plan.waiting_on)
         point = plan.point
         if plan.new and not self._checkpoints.attached.takes_messages:
             await self._checkpoints.add(key, plan.new, point)

@@ -108,8 +108,10 @@ class Substeps:
         """The call around each call that earlier runs have left open, and its tool."""
         self._interrupt_ids: set[str] = set()
 
-    def take_back(self, rows: Iterable[KeptSubstep]) -> None:
-        """Take what is kept under the calls that earlier runs have left open."""
+    def take_back(self, rows: Iterable[KeptSubstep], waiting_on: Iterable[str] = ()) -> None:
+        """Take what is kept under the calls that earlier runs have left open. The interrupts
+        `waiting_on` have their steps: they are asked once more while others are answered."""
+        self._interrupt_ids.update(waiting_on)
         for row in rows:
             self._take_back(row)
 

@@ -312,6 +312,20 @@ async def test_a_question_ahead_of_the_first_word_of_a_subagent_is_its_own(tmp_p
         assert words(call) == ["Looking.", "[look_up]", "result", "I found facts of moss."]
 
 
+async def test_a_question_of_a_subagent_has_one_step_while_that_of_another_is_answered(
+    tmp_path: Path,
+) -> None:
+    animal = replace(EDITOR, graph=asking_before_its_words)
+    async with served(tmp_path / "t.db", animal) as home:
+        run = await serve_run(home.inside, home.request)
+        first, second = run.named("Interrupt")
+        run = await serve_run(home.inside, TurnRequest(resume=Resume({first.id: "Green."})))
+        assert second.id in [one.id for one in run.named("Interrupt")]
+        asked = [step.interrupt_ids for call in calls_of(run.kept) for step in call.substeps]
+        assert asked.count((second.id,)) == 1
+        await check(run)
+
+
 async def check(run: ServedRun) -> None:
     """Its stream is its thread in every format."""
     run.check_chunks()
