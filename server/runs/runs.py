@@ -439,12 +439,12 @@ class Runs:
             self.others.ask_to_stop(key, run_id, STOPPED)
         self._claims.ask_to_stop(run_id, STOPPED)
 
-    def abandon(self, key: ThreadKey, run_id: str) -> None:
-        """Ask a run to end, or withdraw its request if it waits for its turn, and wait for
-        nothing."""
+    def abandon(self, key: ThreadKey, run_id: str, *, is_listed: bool = True) -> None:
+        """Ask a run to end, or withdraw its request if it waits for its turn (`is_listed`: see
+        `QueueStore.withdraw`), and wait for nothing."""
 
         async def withdraw() -> None:
-            if not await self.queue.withdraw(key, run_id):
+            if not await self.queue.withdraw(key, run_id, is_listed=is_listed):
                 self.ask_to_stop(key, run_id)
 
         self._retries.begin(withdraw)

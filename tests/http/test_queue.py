@@ -393,11 +393,13 @@ async def test_a_reader_that_leaves_withdraws_its_run_if_it_asked_for_that(clien
     body = {**HUMAN, "on_disconnect": "cancel"}
     async with client.stream("POST", f"{LG}/stream", json=body) as stream:
         assert stream.response.headers["x-queue-place"] == "1"
+        run = stream.response.headers["content-location"].removeprefix("/threads/t1/runs/")
 
     async def is_withdrawn() -> bool:
         return "queue" not in await client.thread("t1")
 
     await eventually(is_withdrawn)
+    assert (await client.http.get(f"{LG}/{run}")).json()["status"] == "interrupted"
 
 
 @pytest.mark.one_process

@@ -977,7 +977,7 @@ async def create_runs(request: ApiRequest) -> Response:
     except BaseException:
         for run in begun:
             key = ThreadKey(owner(request), run["thread_id"])
-            request.state["runs"].abandon(key, run["run_id"])
+            request.state["runs"].abandon(key, run["run_id"], is_listed=False)
         raise
     return JSONResponse(begun)
 
