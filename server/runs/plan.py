@@ -104,7 +104,7 @@ class Plan:
         given: Any = self.resume.resume if self.resume else None
         if not is_by_id(given):
             return frozenset()
-        return frozenset(one.id for one in (self.found or self.before).interrupts) - given.keys()
+        return frozenset(one.id for one in (self.found or self.before).interrupts).difference(given)
 
     @property
     def user_message(self) -> HumanMessage | None:
