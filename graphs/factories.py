@@ -20,7 +20,7 @@ from turnstream.graphs.faults import GraphError
 
 AUTH_USER = "langgraph_auth_user"
 """The configurable value that is the caller."""
-RESERVED = ("thread_id", "checkpoint", "langgraph", "__", "messages")
+RESERVED = ("thread_id", "run_id", "checkpoint", "langgraph", "__", "messages")
 """Beginnings of names that mean something to LangGraph among configurable values."""
 Argument = Literal["config", "runtime", "user"]
 _TYPES: Mapping[str, Argument] = {

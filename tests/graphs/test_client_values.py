@@ -162,7 +162,9 @@ async def test_of_the_built_in_graph_a_client_may_set_nothing(tmp_path: Path) ->
             assert (answer.status_code, answer.json()["code"]) == (422, "value_not_allowed")
 
 
-@pytest.mark.parametrize("name", ["thread_id", "checkpoint_ns", "langgraph_auth_user", "__x"])
+@pytest.mark.parametrize(
+    "name", ["thread_id", "run_id", "checkpoint_ns", "langgraph_auth_user", "__x"]
+)
 def test_what_is_langgraphs_own_cannot_be_left_to_clients(name: str, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="no client may set it"):
         settings(tmp_path / "t.db", client_context=(name,))
