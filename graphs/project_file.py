@@ -111,7 +111,7 @@ class Cors(Section):
 
 
 class _Config(BaseModel):
-    """What `LANGGRAPH_CONFIG` has of a graph."""
+    """The values that `LANGGRAPH_CONFIG` gives each run of one graph."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 

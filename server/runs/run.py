@@ -266,7 +266,7 @@ class Run:
         if not self._request_saved and item["type"] not in ("tasks", "updates"):
             return
         if item["type"] == "updates" or not self._request_saved:
-            # What was accepted, or seen as finished, must survive a stop and a crash.
+            # A request that is accepted and a step that is told must survive a stop and a crash.
             await writes.committed()
         if item["type"] == "updates":
             await self._keep_dispositions(item["data"])

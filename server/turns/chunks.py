@@ -169,7 +169,7 @@ class StepFinish:
     interrupt_ids: tuple[str, ...] = ()
     """Of a substep: the interrupts in which its agent has stopped to ask."""
     agent: str | None = None
-    """Of a step of the answer: the name that the graph gives the author of the message."""
+    """The name that the graph gives the author of the step's message."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -197,8 +197,8 @@ class PostgresCheckpointer(WatchedSaver, BasePostgresSaver):
         return found
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        """What was read to plan a run is not read again for the run; it is decoded again, since a
-        graph may change what it loads."""
+        """Return the latest checkpoint. A run gets the row that it was planned with, without
+        another read; it is decoded again, since a graph may change what it loads."""
         place = config["configurable"]
         claim = self._held.get(place["thread_id"])
         if claim is None or place.get("checkpoint_ns") or get_checkpoint_id(config):

@@ -1,4 +1,4 @@
-"""What LangGraph's Postgres saver writes, as one statement behind the fence.
+"""One statement for all rows that LangGraph's Postgres saver writes, with the fence.
 
 LangGraph's own code makes the rows and the statements, for its own tables; here they are collected,
 and those of a transaction put together. A statement of its own for each row, as LangGraph (read in
